@@ -71,14 +71,13 @@ typedef enum headrace_layout {
 typedef struct headrace_context headrace_context;
 typedef struct headrace_plan headrace_plan;
 
-/* ---- context: a device and its workers
- * ------------------------------------------------------------ */
+/* Context: a device and its workers. */
 
 typedef struct headrace_context_options {
   size_t struct_size; /* sizeof(headrace_context_options) */
   headrace_device device;
-  int32_t
-      num_workers; /* CPU threads (the caller's included) or CUDA blocks; 0: all of the device */
+  int32_t num_workers; /* CPU threads, the caller's included, or CUDA blocks, at most 4096; 0: as
+                          many as the device has */
 } headrace_context_options;
 
 static inline headrace_context_options headrace_context_options_default(void) {
@@ -107,15 +106,15 @@ typedef struct headrace_context_info {
 HEADRACE_API headrace_status headrace_context_get_info(const headrace_context* context,
                                                        headrace_context_info* info);
 
-/* ---- what to compute
- * -------------------------------------------------------------------------------*/
+/* What to compute. */
 
-/* Strides are in elements; 0 means packed for the layout. Head dim is contiguous everywhere. */
+/* Strides are in elements; 0 means packed for the layout, around the strides that are given. Head
+ * dim is contiguous everywhere. Heads and tokens of a page, heads and requests of a tensor must not
+ * overlap; pages may lie anywhere. */
 typedef struct headrace_attention_desc {
   size_t struct_size;
-  int32_t
-      num_qo_heads; /* a multiple of num_kv_heads; group = num_qo_heads / num_kv_heads, 1 to 64 */
-  int32_t num_kv_heads;
+  int32_t num_qo_heads;     /* a multiple of num_kv_heads; their ratio, the group, is 1 to 64 */
+  int32_t num_kv_heads;     /* 1 to 65536 */
   int32_t head_dim;         /* 64, 80, 96, 128, 192 or 256 */
   int32_t page_size;        /* tokens per page, at least 1 */
   headrace_dtype q_dtype;   /* bf16, fp16 or f32 */
@@ -128,10 +127,9 @@ typedef struct headrace_attention_desc {
    * [num_pages, 2, ...] is two pools with twice the page stride. */
   int64_t k_page_stride, k_token_stride, k_head_stride;
   int64_t v_page_stride, v_token_stride, v_head_stride;
-  int64_t q_request_stride, q_head_stride; /* packed: q [num_requests, num_qo_heads, head_dim] */
-  int64_t out_request_stride,
-      out_head_stride; /* packed: out [num_requests, num_qo_heads, head_dim] */
-  int64_t lse_request_stride, lse_head_stride; /* packed: lse [num_requests, num_qo_heads] */
+  int64_t q_request_stride, q_head_stride;     /* packed [num_requests, num_qo_heads, head_dim] */
+  int64_t out_request_stride, out_head_stride; /* packed [num_requests, num_qo_heads, head_dim] */
+  int64_t lse_request_stride, lse_head_stride; /* packed [num_requests, num_qo_heads] */
 } headrace_attention_desc;
 
 /* bf16 everywhere, NHD, page size 16, head dim 128, sm_scale 1/sqrt(128), packed strides. The two
@@ -156,8 +154,7 @@ static inline headrace_attention_desc headrace_attention_desc_default(void) {
   return desc;
 }
 
-/* ---- plan
- * ----------------------------------------------------------------------------------------- */
+/* Plan. */
 
 /* Buffer sizes and launches depend on these alone, never on the lengths of a step. */
 typedef struct headrace_plan_options {
@@ -182,10 +179,9 @@ static inline headrace_plan_options headrace_plan_options_default(void) {
 
 typedef struct headrace_plan_sizes {
   size_t struct_size;
-  size_t plan_bytes; /* control words and queue; belongs to one plan */
-  size_t
-      workspace_bytes; /* partial results; may be shared by plans that never run at the same time */
-  size_t alignment;    /* of both buffers, bytes */
+  size_t plan_bytes;      /* control words and queue; belongs to one plan */
+  size_t workspace_bytes; /* partial results; plans that never run at the same time may share it */
+  size_t alignment;       /* of both buffers, bytes */
 } headrace_plan_sizes;
 
 /* Fills *sizes (struct_size set by the caller) with the exact bytes for this description. */
@@ -224,8 +220,7 @@ HEADRACE_API headrace_status headrace_plan_describe(const headrace_plan* plan,
                                                     headrace_plan_format format, char* text,
                                                     size_t* text_bytes);
 
-/* ---- run
- * ------------------------------------------------------------------------------------------ */
+/* Run. */
 
 /* Pointers are memory of the context's device, aligned to their element. Shapes as in the
  * description. */
@@ -274,8 +269,7 @@ static inline headrace_run_args headrace_run_args_default(void) {
  * BUFFER_TOO_SMALL, and in validation mode INVALID_DATA. */
 HEADRACE_API headrace_status headrace_run(headrace_plan* plan, const headrace_run_args* args);
 
-/* ---- information
- * -----------------------------------------------------------------------------------*/
+/* Information. */
 
 /* Message of this thread's last failed call; "" if none. Valid until this thread's next failure. */
 HEADRACE_API const char* headrace_last_error(void);
