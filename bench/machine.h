@@ -1,0 +1,13 @@
+// What the benchmark ran on.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace headrace::bench {
+
+std::string cpu_model();
+std::size_t last_level_cache_bytes();
+std::size_t available_memory_bytes();
+
+}  // namespace headrace::bench
