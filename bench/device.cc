@@ -26,13 +26,16 @@ Device::Device(headrace_device kind, int num_workers)
   }
 }
 
-Memory Device::allocate(std::size_t num_bytes) const {
-  // The system hands out more than it has and kills whoever touches it, so ask first.
+// The system hands out more than it has and kills whoever touches it, so ask first.
+void Device::require_memory(std::size_t num_bytes) const {
   const std::size_t available = available_memory_bytes();
-  if (num_bytes > available) {
-    throw std::runtime_error(fmt::format("needs {} MiB of memory, {} MiB are available",
-                                         num_bytes >> 20, available >> 20));
-  }
+  if (num_bytes <= available) return;
+  throw std::runtime_error(fmt::format("needs {} MiB of memory, {} MiB are available",
+                                       num_bytes >> 20, available >> 20));
+}
+
+Memory Device::allocate(std::size_t num_bytes) const {
+  require_memory(num_bytes);
   const std::size_t rounded = (num_bytes / kHugePageBytes + 1) * kHugePageBytes;
   auto* memory = static_cast<std::byte*>(std::aligned_alloc(kHugePageBytes, rounded));
   if (memory == nullptr) throw std::bad_alloc();

@@ -24,8 +24,11 @@ class Device {
   int num_workers() const { return info_.num_workers; }
   std::string description() const { return info_.description; }
 
+  // Throws std::runtime_error with the bytes needed and available if these are too many.
+  void require_memory(std::size_t num_bytes) const;
+
   // Uninitialised, aligned to a huge page and made of huge pages where the system has them, as an
-  // engine's pools are. Throws std::runtime_error with the bytes needed and available.
+  // engine's pools are. Throws as require_memory().
   Memory allocate(std::size_t num_bytes) const;
 
   // How long `work` takes on the device.

@@ -48,6 +48,8 @@ KvPools::KvPools(const Device& device, const PoolShape& shape,
                                          std::numeric_limits<std::int32_t>::max()));
   }
 
+  device.require_memory(static_cast<std::size_t>(num_pages_ * page_bytes));
+
   std::vector<std::int32_t> pages(static_cast<std::size_t>(num_pages_));
   std::iota(pages.begin(), pages.end(), 0);
   random.shuffle(std::span(pages));
