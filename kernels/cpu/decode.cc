@@ -1,0 +1,56 @@
+#include "kernels/cpu/decode.h"
+
+#include "kernels/cpu/attend.h"
+#include "kernels/cpu/partial.h"
+#include "scheduler/queue.h"
+#include "scheduler/share.h"
+
+namespace headrace::cpu {
+namespace {
+
+void run_item(const kernels::DecodeParams& params, const scheduler::PlanView& plan,
+              const scheduler::WorkItem& item, const Scratch& scratch) {
+  const auto group = static_cast<std::size_t>(params.num_qo_heads / params.num_kv_heads);
+  const auto head_dim = static_cast<std::size_t>(params.head_dim);
+  const scheduler::TokenRange tokens =
+      scheduler::token_range(item, params.seq_lens[item.request], plan.header->tile_tokens);
+  const Partial result = partial_view(scratch.result, group, head_dim);
+
+  if (item.split_count == 1) {
+    attend(params, item, tokens, scratch, result);
+  } else {
+    float* const slot =
+        params.partials + scheduler::partial_slot(item) * kernels::partial_floats(group, head_dim);
+    attend(params, item, tokens, scratch, partial_view(slot, group, head_dim));
+    if (!scheduler::arrive(plan.control, item)) return;
+    merge_partials(params, item, result);
+  }
+  write_result(params, item, result);
+}
+
+}  // namespace
+
+std::size_t worker_scratch_bytes(std::int32_t group, std::int32_t head_dim) {
+  return sizeof(float) *
+         ScratchLayout(static_cast<std::size_t>(group), static_cast<std::size_t>(head_dim)).total;
+}
+
+void run_worker(const kernels::DecodeParams& params, const scheduler::PlanView& plan,
+                std::uint32_t worker, std::uint32_t num_workers, void* scratch_memory) noexcept {
+  const ScratchLayout layout(static_cast<std::size_t>(params.num_qo_heads / params.num_kv_heads),
+                             static_cast<std::size_t>(params.head_dim));
+  const Scratch scratch = layout.view(scratch_memory);
+  for (std::uint32_t index = scheduler::first_claim(worker); index < plan.header->num_items;
+       index = scheduler::next_claim(plan.control, num_workers)) {
+    const scheduler::WorkItem& item = plan.items[index];
+    // The plan may cover more requests than this run has; all splits of those are skipped alike, so
+    // nobody arrives for them.
+    if (item.request >= params.num_requests) continue;
+    run_item(params, plan, item, scratch);
+  }
+  scheduler::finish(plan.control, num_workers);
+}
+
+const char* simd_target() noexcept { return attend_target(); }
+
+}  // namespace headrace::cpu
