@@ -71,7 +71,7 @@ class Attention {
     const double factor = double{params_.sm_scale} * k_scale * Cache::kUnit;
     std::fill_n(scratch_.q, padded_group_ * head_dim_, 0.0f);
     std::fill_n(scratch_.acc, padded_group_ * head_dim_, 0.0f);
-    float* const row = scratch_.scores;  // not in use yet; holds any head dim
+    float* const row = scratch_.result;  // not in use yet
     for (std::size_t h = 0; h < group_; ++h) {
       const auto head = static_cast<std::int64_t>(item_.kv_head * group_ + h);
       load_row(params_.q_dtype, params_.q,
