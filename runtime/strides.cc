@@ -14,6 +14,12 @@ struct Axis {
   std::int64_t extent;
 };
 
+// The stride of whatever encloses this axis, without gaps. The stride of an axis with one entry
+// does not matter, here and in check_apart().
+std::int64_t packed_outside(const Axis& axis, std::int32_t width) noexcept {
+  return axis.extent == 1 ? width : axis.stride * axis.extent;
+}
+
 bool check_bounds(const char* tensor, const Axis& axis) noexcept {
   if (0 <= axis.stride && axis.stride <= kMaxStride) return true;
   fail(HEADRACE_INVALID_ARGUMENT, "desc.{}_{}_stride is {}; needed: 0 (packed) to {} elements",
@@ -21,8 +27,7 @@ bool check_bounds(const char* tensor, const Axis& axis) noexcept {
   return false;
 }
 
-// Rows of `width` elements lie apart: the larger stride clears all rows along the smaller one. The
-// stride of an axis with one entry does not matter.
+// Rows of `width` elements lie apart: the larger stride clears all rows along the smaller one.
 bool check_apart(const char* tensor, const Axis& a, const Axis& b, std::int32_t width) noexcept {
   for (const Axis& axis : {a, b}) {
     if (axis.extent > 1 && axis.stride < width) {
@@ -59,12 +64,13 @@ bool resolve_pool_strides(const char* tensor, const headrace_attention_desc& des
   Axis& inner = tokens_outside ? head : token;
   Axis& outer = tokens_outside ? token : head;
   if (inner.stride == 0) inner.stride = desc.head_dim;
-  if (outer.stride == 0) outer.stride = inner.stride * inner.extent;
+  if (outer.stride == 0) outer.stride = packed_outside(inner, desc.head_dim);
   if (!(check_bounds(tensor, outer) && check_apart(tensor, inner, outer, desc.head_dim))) {
     return false;
   }
   if (page.stride == 0) {
-    page.stride = std::max(inner.stride * inner.extent, outer.stride * outer.extent);
+    page.stride =
+        std::max(packed_outside(inner, desc.head_dim), packed_outside(outer, desc.head_dim));
   }
   if (!check_bounds(tensor, page)) return false;
   if (page.stride < desc.head_dim) {
@@ -82,7 +88,7 @@ bool resolve_row_strides(const char* tensor, std::int32_t num_requests, std::int
   Axis head{"head", strides.head, num_heads};
   if (!(check_bounds(tensor, request) && check_bounds(tensor, head))) return false;
   if (head.stride == 0) head.stride = width;
-  if (request.stride == 0) request.stride = head.stride * head.extent;
+  if (request.stride == 0) request.stride = packed_outside(head, width);
   if (!(check_bounds(tensor, request) && check_apart(tensor, head, request, width))) return false;
   strides = {request.stride, head.stride};
   return true;
