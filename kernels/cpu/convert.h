@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include "kernels/decode_params.h"
 
@@ -25,6 +26,13 @@ inline float float_of_f16(std::uint16_t value) {
     bits = (magnitude << 13) | 0x7f800000u;  // infinity or NaN
   }
   return std::bit_cast<float>(sign | bits);
+}
+
+inline float float_of_e4m3(std::uint8_t value) {
+  if ((value & 0x7fu) == 0x7fu) return std::numeric_limits<float>::quiet_NaN();
+  // Moved to the places of fp16 it is the value times 2^-8: the exponent biases are 7 and 15.
+  return 256.0f *
+         float_of_f16(static_cast<std::uint16_t>((value & 0x80u) << 8 | (value & 0x7fu) << 7));
 }
 
 // Rounds to nearest even; a NaN stays a NaN.

@@ -29,8 +29,8 @@ struct VecPair {
 
 // A cache type: Element is what lies in memory, load() widens kPairLanes of them. With kEvenOdd the
 // first vector holds the elements at even places and the second those at odd places, which saves a
-// shuffle; queries are brought into the same order, results back. Widened values are
-// 1 / kUnit of the true ones.
+// shuffle; queries are brought into the same order, results back. Widened values are 1 / kUnit of
+// the true ones.
 
 struct Float32 {
   using Element = float;
@@ -43,6 +43,28 @@ struct Float32 {
   }
 };
 
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
+
+// For machines without the instructions below: one element at a time.
+template <class Stored, float (*widen)(Stored)>
+struct ScalarCache {
+  using Element = Stored;
+  static constexpr bool kEvenOdd = false;
+  static constexpr float kUnit = 1.0f;
+
+  static HWY_INLINE VecPair load(const Element* elements) {
+    float widened[kPairLanes];
+    for (std::size_t i = 0; i < kPairLanes; ++i) widened[i] = widen(elements[i]);
+    return Float32::load(widened);
+  }
+};
+
+using BFloat16 = ScalarCache<std::uint16_t, float_of_bf16>;
+using Float16 = ScalarCache<std::uint16_t, float_of_f16>;
+using Float8E4M3 = ScalarCache<std::uint8_t, float_of_e4m3>;
+
+#else
+
 struct BFloat16 {
   using Element = std::uint16_t;
   static constexpr bool kEvenOdd = true;
@@ -50,15 +72,11 @@ struct BFloat16 {
 
   static HWY_INLINE VecPair load(const Element* elements) {
     const Floats d;
-#if HWY_TARGET == HWY_SCALAR
-    return {hn::Set(d, float_of_bf16(elements[0])), hn::Set(d, float_of_bf16(elements[1]))};
-#else
     const hn::Repartition<std::uint16_t, Floats> d16;
     const hn::Repartition<std::uint32_t, Floats> d32;
     const auto words = hn::BitCast(d32, hn::LoadU(d16, elements));
     return {hn::BitCast(d, hn::ShiftLeft<16>(words)),
             hn::BitCast(d, hn::And(words, hn::Set(d32, 0xffff0000u)))};
-#endif
   }
 };
 
@@ -69,14 +87,10 @@ struct Float16 {
 
   static HWY_INLINE VecPair load(const Element* elements) {
     const Floats d;
-#if HWY_TARGET == HWY_SCALAR
-    return {hn::Set(d, float_of_f16(elements[0])), hn::Set(d, float_of_f16(elements[1]))};
-#else
     const hn::Rebind<std::uint16_t, Floats> d16;
     const hn::Rebind<hwy::float16_t, Floats> dhalf;
     return {hn::PromoteTo(d, hn::BitCast(dhalf, hn::LoadU(d16, elements))),
             hn::PromoteTo(d, hn::BitCast(dhalf, hn::LoadU(d16, elements + kLanes)))};
-#endif
   }
 };
 
@@ -90,27 +104,21 @@ struct Float8E4M3 {
 
   static HWY_INLINE VecPair load(const Element* elements) {
     const Floats d;
-#if HWY_TARGET == HWY_SCALAR
-    const auto widen = [d](unsigned code) {
-      return hn::Set(
-          d, float_of_f16(static_cast<std::uint16_t>((code & 0x80u) << 8 | (code & 0x7fu) << 7)));
-    };
-    return {widen(elements[0]), widen(elements[1])};
-#else
     const hn::Repartition<std::int16_t, Floats> d16;
     const hn::Rebind<std::int8_t, decltype(d16)> d8;
     const hn::Repartition<hwy::float16_t, Floats> dhalf;
     const hn::Half<decltype(dhalf)> dlower;
     const auto codes =
         hn::PromoteTo(d16, hn::LoadU(d8, reinterpret_cast<const std::int8_t*>(elements)));
-    // Sign extension has put the sign in bits 7 to 15; all but bit 15 of its copies go.
+    // Sign extension has put copies of the sign in bits 7 to 15; after the shift, bit 14 is one.
     const auto halves = hn::BitCast(
         dhalf, hn::And(hn::ShiftLeft<7>(codes), hn::Set(d16, static_cast<std::int16_t>(0xbfff))));
     return {hn::PromoteTo(d, hn::LowerHalf(dlower, halves)),
             hn::PromoteTo(d, hn::UpperHalf(dlower, halves))};
-#endif
   }
 };
+
+#endif
 
 inline bool is_nan_code(std::uint8_t code) { return (code & 0x7f) == 0x7f; }
 
