@@ -31,10 +31,29 @@ std::string footer() {
          "      one worker, a group of 7\n";
 }
 
-// CLI11 names the option and the value given; these name what is needed.
+// CLI11's own validators write their ranges into the help and their maps into the messages.
 template <typename Enum>
-CLI::CheckedTransformer one_of(const std::map<std::string, Enum>& names) {
-  return CLI::CheckedTransformer(names, CLI::ignore_case);
+CLI::Validator one_of(const std::map<std::string, Enum>& names) {
+  const auto to_value = [&names](std::string& text) -> std::string {
+    const auto named = names.find(CLI::detail::to_lower(text));
+    if (named != names.end()) {
+      text = std::to_string(named->second);
+      return "";
+    }
+    std::string known;
+    for (const auto& [name, value] : names) known += (known.empty() ? "" : ", ") + name;
+    return fmt::format("needs one of {}; given '{}'", known, text);
+  };
+  return CLI::Validator(to_value, "");
+}
+
+CLI::Validator from_to(double low, double high) {
+  const auto check = [low, high](const std::string& text) -> std::string {
+    double value = 0;
+    if (CLI::detail::lexical_cast(text, value) && value >= low && value <= high) return "";
+    return fmt::format("needs a number from {} to {}, given '{}'", low, high, text);
+  };
+  return CLI::Validator(check, "");
 }
 
 void check_together(const Options& options) {
@@ -50,79 +69,97 @@ void check_together(const Options& options) {
 std::optional<int> parse_options(int argc, char** argv, Options& options) {
   CLI::App app(kDescription, "headrace-bench");
   app.footer(footer());
-  app.get_formatter()->column_width(34);
+  app.get_formatter()->column_width(32);
 
   std::vector<std::string> profiles{"lognormal:1k,1", "uniform:2k", "one-long:32k,31,1k"};
   options.batches = {32};
   options.cache_dtypes = {HEADRACE_BFLOAT16, HEADRACE_FLOAT8_E4M3};
-  const CLI::Range positive(1, std::numeric_limits<std::int32_t>::max());
+  const CLI::Validator positive = from_to(1, std::numeric_limits<std::int32_t>::max());
 
   app.add_option("--device", options.device, "cpu, or auto for the best there is")
-      ->transform(one_of(devices()));
+      ->transform(one_of(devices()))
+      ->type_name("NAME");
   app.add_option("--workers", options.workers, "CPU threads; 0: one per processor")
-      ->check(CLI::Range(0, 4096))
-      ->capture_default_str();
+      ->check(from_to(0, 4096))
+      ->capture_default_str()
+      ->type_name("N");
 
   app.add_option("--profile", profiles, "lengths of the requests, see below; one row each")
-      ->group("Batch");
+      ->group("Batch")
+      ->type_name("PROFILE");
   app.add_option("--batch", options.batches, "requests, e.g. 1,8,64; one row each")
       ->delimiter(',')
-      ->check(CLI::Range(1, 65536))
+      ->check(from_to(1, 65536))
       ->capture_default_str()
-      ->group("Batch");
-  app.add_option("--seed", options.seed, "of lengths, page order and values")
+      ->group("Batch")
+      ->type_name("N[,N]");
+  app.add_option("--seed", options.seed, "for lengths, page order and values")
       ->capture_default_str()
-      ->group("Batch");
+      ->group("Batch")
+      ->type_name("N");
 
-  app.add_option("--kv-heads", options.num_kv_heads, "KV heads")
+  app.add_option("--kv-heads", options.num_kv_heads, "divides the query heads")
       ->check(positive)
       ->capture_default_str()
-      ->group("Attention");
+      ->group("Attention")
+      ->type_name("N");
   app.add_option("--query-heads", options.num_qo_heads, "query heads")
       ->check(positive)
       ->capture_default_str()
-      ->group("Attention");
+      ->group("Attention")
+      ->type_name("N");
   app.add_option("--head-dim", options.head_dim, "elements per head")
       ->check(positive)
       ->capture_default_str()
-      ->group("Attention");
+      ->group("Attention")
+      ->type_name("N");
   app.add_option("--dtype", options.cache_dtypes,
-                 "of the cache: bf16, fp16, f32, fp8; several as bf16,fp8. Queries and outputs\n"
-                 "are bf16")
+                 "cache: bf16, fp16, f32, fp8; one row each. Queries and\n"
+                 "outputs are bf16")
       ->delimiter(',')
       ->transform(one_of(dtypes()))
-      ->group("Attention");
+      ->group("Attention")
+      ->type_name("NAME[,NAME]");
   app.add_option("--page-size", options.page_size, "tokens per page")
       ->check(positive)
       ->capture_default_str()
-      ->group("Attention");
-  app.add_option("--layout", options.layout, "of a page: nhd (token, head) or hnd (head, token)")
+      ->group("Attention")
+      ->type_name("N");
+  app.add_option("--layout", options.layout, "page: nhd (token, head) or hnd (head, token)")
       ->transform(one_of(layouts()))
-      ->group("Attention");
-  app.add_flag("!--no-head-scales", options.head_scales, "fp8 without per-head K and V scales")
+      ->group("Attention")
+      ->type_name("NAME");
+  app.add_flag_callback(
+         "--no-head-scales", [&] { options.head_scales = false; },
+         "fp8 without per-head K and V scales")
       ->group("Attention");
 
   app.add_option("--repetitions", options.min_repetitions, "runs per row, at least")
-      ->check(CLI::Range(1, 1000000))
+      ->check(from_to(1, 1000000))
       ->capture_default_str()
-      ->group("Measurement");
+      ->group("Measurement")
+      ->type_name("N");
   app.add_option("--min-time", options.min_time_s, "seconds per row, at least")
-      ->check(CLI::Range(0.0, 3600.0))
+      ->check(from_to(0.0, 3600.0))
       ->capture_default_str()
-      ->group("Measurement");
+      ->group("Measurement")
+      ->type_name("SECONDS");
   app.add_option("--noise", options.noise_pct,
-                 "go on, up to 4 x the minimum, while the median is less certain than this\n"
-                 "many per cent")
-      ->check(CLI::Range(0.0, 100.0))
+                 "go on, up to 4 x the minima, until the standard error of\n"
+                 "the median is below this")
+      ->check(from_to(0.0, 100.0))
       ->capture_default_str()
-      ->group("Measurement");
+      ->group("Measurement")
+      ->type_name("PERCENT");
   app.add_option("--working-set", options.working_set_mib,
-                 "MiB that the KV sets, and each copy buffer, reach at least; 0: four times the\n"
-                 "last-level cache")
-      ->check(CLI::Range(0, 1 << 20))
+                 "least size of all KV sets, and of a copy buffer; 0: four\n"
+                 "times the last-level cache")
+      ->check(from_to(0, 1 << 20))
       ->capture_default_str()
-      ->group("Measurement");
-  app.add_option("--json", options.json_path, "write the result here; - is stdout, without table");
+      ->group("Measurement")
+      ->type_name("MIB");
+  app.add_option("--json", options.json_path, "write the result here; - is stdout, without table")
+      ->type_name("PATH");
 
   try {
     app.parse(argc, argv);

@@ -105,8 +105,9 @@ class TinyRun(unittest.TestCase):
         for options, message in [
                 (['--profile', 'uniform'], "len needs a whole number"),
                 (['--profile', 'file:/nowhere'], "cannot be read"),
-                (['--dtype', 'int8'], 'int8'),
-                (['--batch', '0'], '0 not in range'),
+                (['--dtype', 'int8'], "needs one of bf16, f32, fp16, fp8; given 'int8'"),
+                (['--batch', '0'], "needs a number from 1 to 65536, given '0'"),
+                (['--batch', '4,x'], "given 'x'"),
                 (['--kv-heads', '8', '--query-heads', '12'],
                  'needs a multiple of the 8 KV heads, given 12'),
                 (['--no-such-option'], '--no-such-option')]:
