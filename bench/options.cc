@@ -98,7 +98,7 @@ std::optional<int> parse_options(int argc, char** argv, Options& options) {
       ->group("Batch")
       ->type_name("N");
 
-  app.add_option("--kv-heads", options.num_kv_heads, "divides the query heads")
+  app.add_option("--kv-heads", options.num_kv_heads, "KV heads, a divisor of the query heads")
       ->check(positive)
       ->capture_default_str()
       ->group("Attention")
