@@ -24,7 +24,7 @@ constexpr std::int64_t kTailResolution = 128;
 constexpr std::int64_t kExactShareItems = 64;
 // Then so many deadlines are tried, in total with so many requests laid out.
 constexpr std::int64_t kExactAttempts = 16;
-constexpr std::int64_t kExactRequests = 256;
+constexpr std::int64_t kExactRequests = 384;
 
 std::int64_t invariant_piece_tiles(const PlannerConfig& config) {
   return scheduler::num_tiles(kInvariantPieceTokens, config.tile_tokens);
