@@ -1,0 +1,49 @@
+// Results against the float64 reference: the one place with tolerances.
+//
+// A kernel works in float32, whose unit roundoff is u = 2^-24, and rounds its output once. To first
+// order its errors are
+// * in a score: a multiple of u times the sum of |q k| that the dot product adds up, scaled
+//   (AttentionResult's `size`). It changes the token's weight by that much relative to itself.
+//   On the average over lanes and signs the multiple is far below the worst case, head_dim.
+// * in the weight of a token besides, and in its product with V: a few u.
+// * in the running sums of a long request: each of n tiles adds a rounding error of up to u; since
+//   they have no common sign, the sum grows as sqrt(n).
+// A weight counts in the numerator and in the denominator, so with
+//   c = kTermErrors + sqrt(seq_len / kTileTokens),  s = kScoreErrors:
+//   |out - exact| <= slack + half an ulp of the output dtype,
+//     slack = u (2 c abs_out + s (abs_out_scored + |exact| abs_score))
+//   |lse - exact| <= u (c + s abs_score + 2 |exact|)
+// which for inputs of deviation 1 is near 1e-6 in both.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tests/support/problem.h"
+#include "tests/support/problem_memory.h"
+
+namespace headrace::tests {
+
+struct Expected {
+  std::vector<double> out;        // [requests, num_qo_heads, head_dim]
+  std::vector<double> out_slack;  // the same shape
+  std::vector<double> lse;        // [requests, num_qo_heads]
+  std::vector<double> lse_slack;  // the same shape
+};
+
+// Runs the reference.
+Expected solve(const Problem& problem);
+
+struct Comparison {
+  std::string mismatch;  // names the worst element; "" when all are within their bounds
+  double worst_out = 0;  // largest error, in units of its bound
+  double worst_lse = 0;
+};
+
+Comparison compare(const Problem& problem, const Expected& expected, const Result& result);
+
+// What is wrong with a result, damage included; "" if nothing is.
+std::string defect(const Problem& problem, const Expected& expected, const Result& result);
+std::string defect(const Problem& problem, const Result& result);
+
+}  // namespace headrace::tests
