@@ -71,10 +71,10 @@ struct DecodeParams {
 };
 
 // A partial is the unnormalised result of one split for all query heads of its KV head, in float32:
-// O [group, head_dim], running max [group] (natural-log scores), running sum [group].
-// An empty split leaves O = 0, max = -inf, sum = 0.
+// O [group, head_dim], running max [group], running sum [group], padded to 16 bytes. An empty split
+// leaves O = 0, max = -inf, sum = 0.
 constexpr std::size_t partial_floats(std::size_t group, std::size_t head_dim) {
-  return group * (head_dim + 2);
+  return (group * (head_dim + 2) + 3) / 4 * 4;
 }
 
 }  // namespace headrace::kernels

@@ -14,9 +14,9 @@
 namespace headrace::scheduler {
 
 #if defined(__CUDA_ARCH__)
-using AtomicWord = cuda::atomic_ref<std::uint32_t, cuda::thread_scope_device>;
-inline constexpr auto kRelaxed = cuda::memory_order_relaxed;
-inline constexpr auto kAcquireRelease = cuda::memory_order_acq_rel;
+using AtomicWord = ::cuda::atomic_ref<std::uint32_t, ::cuda::thread_scope_device>;
+inline constexpr auto kRelaxed = ::cuda::memory_order_relaxed;
+inline constexpr auto kAcquireRelease = ::cuda::memory_order_acq_rel;
 #else
 using AtomicWord = std::atomic_ref<std::uint32_t>;
 inline constexpr auto kRelaxed = std::memory_order_relaxed;
