@@ -11,8 +11,8 @@
 #include "kernels/cpu/attend.h"
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
+#include <type_traits>
 
 #include "hwy/foreach_target.h"  // includes this file once per instruction set
 #include "hwy/highway.h"
@@ -24,28 +24,39 @@ HWY_BEFORE_NAMESPACE();
 namespace headrace::cpu {
 namespace HWY_NAMESPACE {
 
+// Tiles of all heads of an item together are to stay within this, so that the tile in work and the
+// next one fit the L2 cache.
+inline constexpr std::size_t kTileBytes = 128 * 1024;
+inline constexpr std::size_t kMinTileTokens = 16;
+
 template <class Cache>
 class Attention {
  public:
   using Element = typename Cache::Element;
 
-  Attention(const kernels::DecodeParams& params, const scheduler::WorkItem& item,
-            const Scratch& scratch)
+  Attention(const kernels::DecodeParams& params, const ItemShape& shape,
+            const scheduler::WorkItem& item, const Scratch& scratch)
       : params_(params),
+        shape_(shape),
         item_(item),
         scratch_(scratch),
-        group_(static_cast<std::size_t>(params.num_qo_heads / params.num_kv_heads)),
-        padded_group_(padded_group(group_)),
-        head_dim_(static_cast<std::size_t>(params.head_dim)) {}
+        padded_group_(padded_group(shape.group)),
+        num_blocks_(num_blocks(shape.group)),
+        first_kv_head_(static_cast<std::int64_t>(item.kv_head * shape.num_kv_heads)) {}
 
   void run(const scheduler::TokenRange& tokens, const Partial& result) {
     begin();
+    const std::size_t token_bytes = 2 * shape_.num_kv_heads * shape_.head_dim * sizeof(Element);
+    std::size_t tile_tokens = kMaxTileTokens;
+    while (tile_tokens > kMinTileTokens && tile_tokens * token_bytes > kTileBytes) tile_tokens /= 2;
     Tile tiles[2];
     Tile* tile = &tiles[0];
     Tile* next = &tiles[1];
-    find_rows(tokens.begin, tokens.end, *tile);
-    for (std::int64_t position = tokens.begin; position < tokens.end; position += kTileTokens) {
-      find_rows(position + kTileTokens, tokens.end, *next);
+    std::int64_t position = tokens.begin;
+    find_rows(position, std::min(position + std::int64_t(tile_tokens), tokens.end), *tile);
+    while (tile->keys.count != 0) {
+      position += static_cast<std::int64_t>(tile->keys.count);
+      find_rows(position, std::min(position + std::int64_t(tile_tokens), tokens.end), *next);
       add_tile(*tile, *next);
       std::swap(tile, next);
     }
@@ -53,55 +64,64 @@ class Attention {
   }
 
  private:
+  // Rows of the item's first head.
   struct Tile {
     Rows<Element> keys, values;
   };
 
-  static constexpr Rows<float> kNoRows{{}, 0};
-
-  std::size_t num_blocks() const { return (padded_group_ + kMaxBlockHeads - 1) / kMaxBlockHeads; }
   std::size_t block_heads(std::size_t block) const {
     return std::min(kMaxBlockHeads, padded_group_ - block * kMaxBlockHeads);
   }
   float* block_scores(std::size_t block) const {
-    return scratch_.scores + block * kMaxBlockHeads * kTileTokens;
+    return scratch_.scores + block * kMaxBlockHeads * kMaxTileTokens;
+  }
+  // Offset of a block's first row in q and acc.
+  std::size_t block_offset(std::size_t head, std::size_t block) const {
+    return (head * padded_group_ + block * kMaxBlockHeads) * shape_.head_dim;
+  }
+  SoftmaxState& softmax(std::size_t head, std::size_t block) const {
+    return scratch_.softmax[head * num_blocks_ + block];
   }
 
   // Queries to float32, times everything that a score is multiplied by.
-  void begin() {
-    const double k_scale = params_.k_scale == nullptr ? 1.0 : params_.k_scale[item_.kv_head];
-    const double factor = double{params_.sm_scale} * k_scale * Cache::kUnit;
-    std::fill_n(scratch_.q, padded_group_ * head_dim_, 0.0f);
-    std::fill_n(scratch_.acc, padded_group_ * head_dim_, 0.0f);
+  void begin() const {
+    const std::size_t num_rows = shape_.num_kv_heads * padded_group_;
+    std::fill_n(scratch_.q, num_rows * shape_.head_dim, 0.0f);
+    std::fill_n(scratch_.acc, num_rows * shape_.head_dim, 0.0f);
     float* const row = scratch_.result;  // not in use yet
-    for (std::size_t h = 0; h < group_; ++h) {
-      const auto head = static_cast<std::int64_t>(item_.kv_head * group_ + h);
-      load_row(params_.q_dtype, params_.q,
-               item_.request * params_.q_request_stride + head * params_.q_head_stride, head_dim_,
-               row);
-      float* const target = scratch_.q + h * head_dim_;
-      for (std::size_t d = 0; d < head_dim_; ++d) {
-        target[widened_index<Cache>(d)] = static_cast<float>(row[d] * factor);
+    for (std::size_t head = 0; head < shape_.num_kv_heads; ++head) {
+      const std::int64_t kv_head = first_kv_head_ + static_cast<std::int64_t>(head);
+      const double k_scale = params_.k_scale == nullptr ? 1.0 : params_.k_scale[kv_head];
+      const double factor = double{params_.sm_scale} * k_scale * Cache::kUnit;
+      for (std::size_t h = 0; h < shape_.group; ++h) {
+        const std::int64_t qo_head = kv_head * static_cast<std::int64_t>(shape_.group) + h;
+        load_row(params_.q_dtype, params_.q,
+                 item_.request * params_.q_request_stride + qo_head * params_.q_head_stride,
+                 shape_.head_dim, row);
+        float* const target = scratch_.q + (head * padded_group_ + h) * shape_.head_dim;
+        for (std::size_t d = 0; d < shape_.head_dim; ++d) {
+          target[widened_index<Cache>(d)] = static_cast<float>(row[d] * factor);
+        }
       }
-    }
-    for (SoftmaxState& state : softmax_) {
-      state = {};
-      std::fill_n(state.max, kMaxBlockHeads, -std::numeric_limits<float>::infinity());
+      for (std::size_t block = 0; block < num_blocks_; ++block) {
+        softmax(head, block) = {};
+        std::fill_n(softmax(head, block).max, kMaxBlockHeads,
+                    -std::numeric_limits<float>::infinity());
+      }
     }
   }
 
-  // Rows of the tile that begins at `position`; none at or past `end`.
-  void find_rows(std::int64_t position, std::int64_t end, Tile& tile) const {
-    const auto count = static_cast<std::size_t>(
-        std::clamp<std::int64_t>(end - position, 0, std::int64_t{kTileTokens}));
+  // Rows of the tokens from `begin` to `end`; none if `begin` is not before `end`.
+  void find_rows(std::int64_t begin, std::int64_t end, Tile& tile) const {
+    const auto count = static_cast<std::size_t>(std::max<std::int64_t>(end - begin, 0));
     tile.keys.count = tile.values.count = count;
     const std::int32_t* table = params_.block_table + item_.request * params_.block_table_stride;
     const auto* keys =
-        static_cast<const Element*>(params_.k.data) + item_.kv_head * params_.k.head_stride;
+        static_cast<const Element*>(params_.k.data) + first_kv_head_ * params_.k.head_stride;
     const auto* values =
-        static_cast<const Element*>(params_.v.data) + item_.kv_head * params_.v.head_stride;
-    std::int64_t page = position / params_.page_size;
-    std::int64_t slot = position % params_.page_size;
+        static_cast<const Element*>(params_.v.data) + first_kv_head_ * params_.v.head_stride;
+    std::int64_t page = begin / params_.page_size;
+    std::int64_t slot = begin % params_.page_size;
     for (std::size_t t = 0; t < count; ++page, slot = 0) {
       const std::int64_t page_id = table[page];
       for (; slot < params_.page_size && t < count; ++slot, ++t) {
@@ -112,84 +132,108 @@ class Attention {
     }
   }
 
-  // Up to kMaxBlockHeads heads widen in registers; more heads share one widened copy.
-  void add_tile(const Tile& tile, const Tile& next) {
-    if (group_ <= kMaxBlockHeads) {
-      score_block<Cache>(0, tile.keys, next.keys);
-      finish_scores(0, tile.keys);
-      add_block_values<Cache>(0, tile.values, next.values);
+  Prefetcher<Element> prefetcher(const Rows<Element>& rows, const kernels::PagedPool& pool) const {
+    return {rows, shape_.num_kv_heads, pool.head_stride, pool.head_stride < pool.token_stride,
+            shape_.head_dim};
+  }
+
+  void add_tile(const Tile& tile, const Tile& next) const {
+    Prefetcher<Element> keys_ahead = prefetcher(next.keys, params_.k);
+    Prefetcher<Element> values_ahead = prefetcher(next.values, params_.v);
+    Rows<Element> keys, values;
+    keys.count = values.count = tile.keys.count;
+    for (std::size_t head = 0; head < shape_.num_kv_heads; ++head) {
+      for (std::size_t t = 0; t < keys.count; ++t) {
+        keys.row[t] = tile.keys.row[t] + static_cast<std::int64_t>(head) * params_.k.head_stride;
+        values.row[t] =
+            tile.values.row[t] + static_cast<std::int64_t>(head) * params_.v.head_stride;
+      }
+      add_head_tile(head, keys, keys_ahead, values, values_ahead);
+    }
+  }
+
+  // Up to kMaxBlockHeads query heads widen in registers; more heads share one widened copy.
+  void add_head_tile(std::size_t head, const Rows<Element>& keys, Prefetcher<Element>& keys_ahead,
+                     const Rows<Element>& values, Prefetcher<Element>& values_ahead) const {
+    if (shape_.group <= kMaxBlockHeads) {
+      score_block<Cache>(head, 0, keys, keys_ahead);
+      finish_scores(head, 0, keys);
+      add_block_values<Cache>(head, 0, values, values_ahead);
     } else {
       Rows<float> wide;
-      widen_tile<Cache>(tile.keys, head_dim_, next.keys, scratch_.wide, wide);
-      for (std::size_t block = 0; block < num_blocks(); ++block) {
-        score_block<Float32>(block, wide, kNoRows);
-        finish_scores(block, tile.keys);
+      Prefetcher<float> none;
+      widen_tile<Cache>(keys, shape_.head_dim, keys_ahead, scratch_.wide, wide);
+      for (std::size_t block = 0; block < num_blocks_; ++block) {
+        score_block<Float32>(head, block, wide, none);
+        finish_scores(head, block, keys);
       }
-      widen_tile<Cache>(tile.values, head_dim_, next.values, scratch_.wide, wide);
-      for (std::size_t block = 0; block < num_blocks(); ++block) {
-        add_block_values<Float32>(block, wide, kNoRows);
+      widen_tile<Cache>(values, shape_.head_dim, values_ahead, scratch_.wide, wide);
+      for (std::size_t block = 0; block < num_blocks_; ++block) {
+        add_block_values<Float32>(head, block, wide, none);
       }
     }
-    spread_value_nans(tile.values);
+    spread_value_nans(head, values);
   }
 
   template <class Stored>
-  void score_block(std::size_t block, const Rows<typename Stored::Element>& keys,
-                   const Rows<typename Stored::Element>& next) const {
-    const float* const q = scratch_.q + block * kMaxBlockHeads * head_dim_;
+  void score_block(std::size_t head, std::size_t block, const Rows<typename Stored::Element>& keys,
+                   Prefetcher<typename Stored::Element>& ahead) const {
+    const float* const q = scratch_.q + block_offset(head, block);
+    float* const scores = block_scores(block);
     switch (block_heads(block)) {
       case 1:
-        return score_tile<Stored, 1>(keys, q, head_dim_, next, block_scores(block));
+        return score_tile<Stored, 1>(keys, q, shape_.head_dim, ahead, scores);
       case 2:
-        return score_tile<Stored, 2>(keys, q, head_dim_, next, block_scores(block));
+        return score_tile<Stored, 2>(keys, q, shape_.head_dim, ahead, scores);
       default:
-        return score_tile<Stored, 4>(keys, q, head_dim_, next, block_scores(block));
+        return score_tile<Stored, 4>(keys, q, shape_.head_dim, ahead, scores);
     }
   }
 
-  void finish_scores(std::size_t block, const Rows<Element>& keys) {
+  void finish_scores(std::size_t head, std::size_t block, const Rows<Element>& keys) const {
     spread_key_nans(block, keys);
-    softmax_tile(block_scores(block), keys.count, block_heads(block), softmax_[block]);
+    softmax_tile(block_scores(block), keys.count, block_heads(block), softmax(head, block));
   }
 
   template <class Stored>
-  void add_block_values(std::size_t block, const Rows<typename Stored::Element>& values,
-                        const Rows<typename Stored::Element>& next) const {
+  void add_block_values(std::size_t head, std::size_t block,
+                        const Rows<typename Stored::Element>& values,
+                        Prefetcher<typename Stored::Element>& ahead) const {
     const float* const p = block_scores(block);
-    const float* const rescale = softmax_[block].rescale;
-    float* const acc = scratch_.acc + block * kMaxBlockHeads * head_dim_;
+    const float* const rescale = softmax(head, block).rescale;
+    float* const acc = scratch_.acc + block_offset(head, block);
     switch (block_heads(block)) {
       case 1:
-        return add_values<Stored, 1, 4>(values, p, rescale, head_dim_, 0, next, acc);
+        return add_values<Stored, 1, 4>(values, p, rescale, shape_.head_dim, 0, ahead, acc);
       case 2:
-        return add_values<Stored, 2, 2>(values, p, rescale, head_dim_, 0, next, acc);
+        return add_values<Stored, 2, 2>(values, p, rescale, shape_.head_dim, 0, ahead, acc);
       default:
-        return add_values<Stored, 4, 1>(values, p, rescale, head_dim_, 0, next, acc);
+        return add_values<Stored, 4, 1>(values, p, rescale, shape_.head_dim, 0, ahead, acc);
     }
   }
 
-  // A NaN among the elements of a key makes its scores NaN, for every head.
+  // A NaN among the elements of a key makes its scores NaN, for every query head.
   void spread_key_nans(std::size_t block, const Rows<Element>& keys) const {
     if constexpr (std::is_same_v<Cache, Float8E4M3>) {
-      if (HWY_LIKELY(!has_nan_code(keys.row, keys.count, head_dim_))) return;
+      if (HWY_LIKELY(!has_nan_code(keys.row, keys.count, shape_.head_dim))) return;
       const std::size_t heads = block_heads(block);
       for (std::size_t t = 0; t < keys.count; ++t) {
-        if (!has_nan_code(keys.row + t, 1, head_dim_)) continue;
+        if (!has_nan_code(keys.row + t, 1, shape_.head_dim)) continue;
         std::fill_n(block_scores(block) + t * heads, heads,
                     std::numeric_limits<float>::quiet_NaN());
       }
     }
   }
 
-  // A NaN among the values makes its element of the result NaN, for every head.
-  void spread_value_nans(const Rows<Element>& values) const {
+  // A NaN among the values makes its element of the result NaN, for every query head.
+  void spread_value_nans(std::size_t head, const Rows<Element>& values) const {
     if constexpr (std::is_same_v<Cache, Float8E4M3>) {
-      if (HWY_LIKELY(!has_nan_code(values.row, values.count, head_dim_))) return;
+      if (HWY_LIKELY(!has_nan_code(values.row, values.count, shape_.head_dim))) return;
       for (std::size_t t = 0; t < values.count; ++t) {
-        for (std::size_t d = 0; d < head_dim_; ++d) {
+        for (std::size_t d = 0; d < shape_.head_dim; ++d) {
           if (!is_nan_code(values.row[t][d])) continue;
-          for (std::size_t h = 0; h < group_; ++h) {
-            scratch_.acc[h * head_dim_ + widened_index<Cache>(d)] =
+          for (std::size_t h = 0; h < shape_.group; ++h) {
+            scratch_.acc[block_offset(head, 0) + h * shape_.head_dim + widened_index<Cache>(d)] =
                 std::numeric_limits<float>::quiet_NaN();
           }
         }
@@ -198,38 +242,40 @@ class Attention {
   }
 
   void end(const Partial& result) const {
-    for (std::size_t h = 0; h < group_; ++h) {
-      const SoftmaxState& state = softmax_[h / kMaxBlockHeads];
-      result.max[h] = state.max[h % kMaxBlockHeads];
-      result.sum[h] = static_cast<float>(state.sum[h % kMaxBlockHeads]);
-      for (std::size_t d = 0; d < head_dim_; ++d) {
-        result.out[h * head_dim_ + d] =
-            scratch_.acc[h * head_dim_ + widened_index<Cache>(d)] * Cache::kUnit;
+    for (std::size_t row = 0; row < shape_.num_qo_heads(); ++row) {
+      const std::size_t head = row / shape_.group;
+      const std::size_t h = row % shape_.group;
+      const SoftmaxState& state = softmax(head, h / kMaxBlockHeads);
+      result.max[row] = state.max[h % kMaxBlockHeads];
+      result.sum[row] = static_cast<float>(state.sum[h % kMaxBlockHeads]);
+      const float* const acc = scratch_.acc + block_offset(head, 0) + h * shape_.head_dim;
+      for (std::size_t d = 0; d < shape_.head_dim; ++d) {
+        result.out[row * shape_.head_dim + d] = acc[widened_index<Cache>(d)] * Cache::kUnit;
       }
     }
   }
 
   const kernels::DecodeParams& params_;
+  const ItemShape& shape_;
   const scheduler::WorkItem& item_;
   const Scratch& scratch_;
-  const std::size_t group_;
   const std::size_t padded_group_;
-  const std::size_t head_dim_;
-  SoftmaxState softmax_[kMaxGroup / kMaxBlockHeads];
+  const std::size_t num_blocks_;
+  const std::int64_t first_kv_head_;
 };
 
-void attend_tokens(const kernels::DecodeParams& params, const scheduler::WorkItem& item,
-                   const scheduler::TokenRange& tokens, const Scratch& scratch,
-                   const Partial& result) {
+void attend_tokens(const kernels::DecodeParams& params, const ItemShape& shape,
+                   const scheduler::WorkItem& item, const scheduler::TokenRange& tokens,
+                   const Scratch& scratch, const Partial& result) {
   switch (params.kv_dtype) {
     case kernels::DType::kBFloat16:
-      return Attention<BFloat16>(params, item, scratch).run(tokens, result);
+      return Attention<BFloat16>(params, shape, item, scratch).run(tokens, result);
     case kernels::DType::kFloat16:
-      return Attention<Float16>(params, item, scratch).run(tokens, result);
+      return Attention<Float16>(params, shape, item, scratch).run(tokens, result);
     case kernels::DType::kFloat32:
-      return Attention<Float32>(params, item, scratch).run(tokens, result);
+      return Attention<Float32>(params, shape, item, scratch).run(tokens, result);
     case kernels::DType::kFloat8E4M3:
-      return Attention<Float8E4M3>(params, item, scratch).run(tokens, result);
+      return Attention<Float8E4M3>(params, shape, item, scratch).run(tokens, result);
   }
 }
 
@@ -245,9 +291,10 @@ namespace headrace::cpu {
 HWY_EXPORT(attend_tokens);
 HWY_EXPORT(target_name);
 
-void attend(const kernels::DecodeParams& params, const scheduler::WorkItem& item,
-            const scheduler::TokenRange& tokens, const Scratch& scratch, const Partial& result) {
-  HWY_DYNAMIC_DISPATCH(attend_tokens)(params, item, tokens, scratch, result);
+void attend(const kernels::DecodeParams& params, const ItemShape& shape,
+            const scheduler::WorkItem& item, const scheduler::TokenRange& tokens,
+            const Scratch& scratch, const Partial& result) {
+  HWY_DYNAMIC_DISPATCH(attend_tokens)(params, shape, item, tokens, scratch, result);
 }
 
 const char* attend_target() { return HWY_DYNAMIC_DISPATCH(target_name)(); }

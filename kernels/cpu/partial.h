@@ -9,28 +9,40 @@
 
 namespace headrace::cpu {
 
-// One partial: the unnormalised result of one split, for all query heads of one KV head.
-struct Partial {
-  float* out;  // [group, head_dim]: sum of p * v, without the V scale
-  float* max;  // [group]: largest score, natural-log units; -inf if there are no tokens
-  float* sum;  // [group]: sum of p = exp(score - max)
+// What a work item of a plan covers: item.kv_head counts in units of num_kv_heads.
+struct ItemShape {
+  std::size_t num_kv_heads;
+  std::size_t group;  // query heads per KV head
+  std::size_t head_dim;
+
+  constexpr std::size_t num_qo_heads() const { return num_kv_heads * group; }
+  constexpr std::size_t partial_floats() const {
+    return kernels::partial_floats(num_qo_heads(), head_dim);
+  }
 };
 
-inline Partial partial_view(float* floats, std::size_t group, std::size_t head_dim) {
-  float* const max = floats + group * head_dim;
-  return {floats, max, max + group};
+// One partial: the unnormalised result of one split.
+struct Partial {
+  float* out;  // [num_qo_heads, head_dim]: sum of p * v, without the V scale
+  float* max;  // [num_qo_heads]: largest score, natural-log units; -inf if there are no tokens
+  float* sum;  // [num_qo_heads]: sum of p = exp(score - max)
+};
+
+inline Partial partial_view(float* floats, const ItemShape& shape) {
+  float* const max = floats + shape.num_qo_heads() * shape.head_dim;
+  return {floats, max, max + shape.num_qo_heads()};
 }
 
 // The exponential weight of something whose largest score is `max` against `base`, the largest of
 // all. Nothing at all (-inf) weighs 0, also against nothing.
 float relative_weight(float max, float base);
 
-// Adds up the partials of all splits of `item`'s request and KV head in split order.
-void merge_partials(const kernels::DecodeParams& params, const scheduler::WorkItem& item,
-                    const Partial& merged);
+// Adds up the partials of all splits of `item`'s request and KV heads in split order.
+void merge_partials(const kernels::DecodeParams& params, const ItemShape& shape,
+                    const scheduler::WorkItem& item, const Partial& merged);
 
-// Normalises and writes out and lse of `item`'s request and KV head.
-void write_result(const kernels::DecodeParams& params, const scheduler::WorkItem& item,
-                  const Partial& result);
+// Normalises and writes out and lse of `item`'s request and KV heads.
+void write_result(const kernels::DecodeParams& params, const ItemShape& shape,
+                  const scheduler::WorkItem& item, const Partial& result);
 
 }  // namespace headrace::cpu

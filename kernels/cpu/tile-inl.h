@@ -28,24 +28,51 @@ inline constexpr std::size_t kAccumulators = 8;
 
 inline constexpr std::size_t kCacheLineBytes = 64;
 
-// Rows of keys or values, one per token of a tile.
+// Rows of keys or values of one KV head, one per token of a tile.
 template <class Element>
 struct Rows {
-  const Element* row[kTileTokens];
+  const Element* row[kMaxTileTokens];
   std::size_t count;
 };
 
-// Asks for the row that will be needed a tile later: pages are scattered, so the hardware cannot
-// guess. Issued between arithmetic, a row at a time, because a burst would fill the miss buffers
-// and stall it.
+// Asks for the keys or the values of the next tile, one row of one head at a time, in the order of
+// memory: that is what hardware prefetchers join in on, while a walk over one head's rows in an NHD
+// pool reads at less than half the rate. The steps lie between arithmetic, since many at once
+// would fill the miss buffers and stall it.
 template <class Element>
-HWY_INLINE void prefetch_row(const Rows<Element>& rows, std::size_t token, std::size_t head_dim) {
-  if (token >= rows.count) return;
-  const auto* bytes = reinterpret_cast<const char*>(rows.row[token]);
-  for (std::size_t i = 0; i < head_dim * sizeof(Element); i += kCacheLineBytes) {
-    hwy::Prefetch(bytes + i);
+class Prefetcher {
+ public:
+  Prefetcher() = default;
+  // `rows` are those of the first head and must outlive this.
+  Prefetcher(const Rows<Element>& rows, std::size_t num_heads, std::int64_t head_stride,
+             bool heads_innermost, std::size_t head_dim)
+      : rows_(&rows),
+        num_heads_(rows.count == 0 ? 0 : num_heads),
+        head_stride_(head_stride),
+        heads_innermost_(heads_innermost),
+        row_bytes_(head_dim * sizeof(Element)) {}
+
+  HWY_INLINE void step() {
+    if (head_ >= num_heads_ || token_ >= rows_->count) return;
+    const auto* bytes = reinterpret_cast<const char*>(
+        rows_->row[token_] + static_cast<std::int64_t>(head_) * head_stride_);
+    for (std::size_t i = 0; i < row_bytes_; i += kCacheLineBytes) hwy::Prefetch(bytes + i);
+    if (heads_innermost_) {
+      if (++head_ == num_heads_) head_ = 0, ++token_;
+    } else {
+      if (++token_ == rows_->count) token_ = 0, ++head_;
+    }
   }
-}
+
+ private:
+  const Rows<Element>* rows_ = nullptr;
+  std::size_t num_heads_ = 0;
+  std::int64_t head_stride_ = 0;
+  bool heads_innermost_ = false;
+  std::size_t row_bytes_ = 0;
+  std::size_t head_ = 0;
+  std::size_t token_ = 0;
+};
 
 // The sums over lanes of four vectors. D is the type of their lanes, Floats.
 template <class D>
@@ -73,7 +100,7 @@ HWY_INLINE void store_four_sums(D d, hn::Vec<D> a, hn::Vec<D> b, hn::Vec<D> c, h
 // kAccumulators / kHeads - 1 tokens past the last one.
 template <class Cache, std::size_t kHeads>
 HWY_INLINE void score_tile(const Rows<typename Cache::Element>& keys, const float* HWY_RESTRICT q,
-                           std::size_t head_dim, const Rows<typename Cache::Element>& next_keys,
+                           std::size_t head_dim, Prefetcher<typename Cache::Element>& ahead,
                            float* HWY_RESTRICT scores) {
   constexpr std::size_t kTokens = kAccumulators / kHeads;
   const Floats d;
@@ -81,7 +108,7 @@ HWY_INLINE void score_tile(const Rows<typename Cache::Element>& keys, const floa
     const typename Cache::Element* row[kTokens];
     for (std::size_t t = 0; t < kTokens; ++t) {
       row[t] = keys.row[std::min(begin + t, keys.count - 1)];
-      prefetch_row(next_keys, begin + t, head_dim);
+      ahead.step();
     }
     Vec sum[kAccumulators];
     for (Vec& s : sum) s = hn::Zero(d);
@@ -104,13 +131,6 @@ HWY_INLINE void score_tile(const Rows<typename Cache::Element>& keys, const floa
     }
   }
 }
-
-// Running softmax state of a block's heads.
-struct SoftmaxState {
-  float max[kMaxBlockHeads];
-  double sum[kMaxBlockHeads];
-  float rescale[kMaxBlockHeads];  // what earlier tiles' results are worth against the new max
-};
 
 // Turns scores [num_tokens][num_heads] into exp(score - max) and brings the state up to date. Fills
 // the buffer up to a whole number of steps.
@@ -174,17 +194,18 @@ inline void softmax_tile(float* HWY_RESTRICT scores, std::size_t num_tokens, std
 template <class Cache, std::size_t kHeads, std::size_t kPairs>
 HWY_INLINE void add_values(const Rows<typename Cache::Element>& values, const float* HWY_RESTRICT p,
                            const float* rescale, std::size_t head_dim, std::size_t begin,
-                           const Rows<typename Cache::Element>& next_values,
-                           float* HWY_RESTRICT acc) {
+                           Prefetcher<typename Cache::Element>& ahead, float* HWY_RESTRICT acc) {
   const Floats d;
   constexpr std::size_t kElements = kPairs * kPairLanes;
+  // So many tokens of each pass take a prefetch step that all passes together make one per token.
+  const std::size_t num_steps = (values.count * kElements + head_dim - 1) / head_dim;
   for (; begin + kElements <= head_dim; begin += kElements) {
     Vec sum[kHeads][2 * kPairs];
     for (auto& head : sum) {
       for (Vec& s : head) s = hn::Zero(d);
     }
     for (std::size_t t = 0; t < values.count; ++t) {
-      if (begin == 0) prefetch_row(next_values, t, head_dim);
+      if (t < num_steps) ahead.step();
       VecPair v[kPairs];
       for (std::size_t i = 0; i < kPairs; ++i) {
         v[i] = Cache::load(values.row[t] + begin + i * kPairLanes);
@@ -206,18 +227,18 @@ HWY_INLINE void add_values(const Rows<typename Cache::Element>& values, const fl
     }
   }
   if constexpr (kPairs > 1) {
-    add_values<Cache, kHeads, kPairs / 2>(values, p, rescale, head_dim, begin, next_values, acc);
+    add_values<Cache, kHeads, kPairs / 2>(values, p, rescale, head_dim, begin, ahead, acc);
   }
 }
 
-// Widens a tile into wide [kTileTokens, head_dim].
+// Widens a tile into wide [tile tokens, head_dim].
 template <class Cache>
 void widen_tile(const Rows<typename Cache::Element>& rows, std::size_t head_dim,
-                const Rows<typename Cache::Element>& next, float* HWY_RESTRICT wide,
+                Prefetcher<typename Cache::Element>& ahead, float* HWY_RESTRICT wide,
                 Rows<float>& wide_rows) {
   const Floats d;
   for (std::size_t t = 0; t < rows.count; ++t) {
-    prefetch_row(next, t, head_dim);
+    ahead.step();
     float* const target = wide + t * head_dim;
     for (std::size_t i = 0; i < head_dim; i += kPairLanes) {
       const VecPair pair = Cache::load(rows.row[t] + i);
