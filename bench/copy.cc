@@ -1,6 +1,7 @@
 #include "bench/copy.h"
 
 #include <algorithm>
+#include <barrier>
 #include <cstring>
 
 #include "bench/statistics.h"
@@ -39,27 +40,40 @@ CopyMeter::CopyMeter(const Device& device, std::size_t num_bytes)
       num_bytes_(std::max(num_bytes / kLineBytes, std::size_t{1}) * kLineBytes),
       from_(device.allocate(num_bytes_)),
       to_(device.allocate(num_bytes_)) {
-  std::memset(from_.get(), 1, num_bytes_);
   samples_.push_back({copy_cached, {}});
 #if defined(__SSE2__)
   samples_.push_back({copy_non_temporal, {}});
 #endif
-  copy_us(copy_cached);  // the first writes get the target its pages
+  // Memory belongs to the node of the thread that first writes it.
+  on_threads(device.num_workers(), [&](int thread) {
+    std::memset(from_.get() + part_begin(thread), 1, part_begin(thread + 1) - part_begin(thread));
+    std::memset(to_.get() + part_begin(thread), 1, part_begin(thread + 1) - part_begin(thread));
+  });
+}
+
+std::size_t CopyMeter::part_begin(int thread) const {
+  const auto num_threads = static_cast<std::size_t>(device_.num_workers());
+  return num_bytes_ / kLineBytes * static_cast<std::size_t>(thread) / num_threads * kLineBytes;
 }
 
 double CopyMeter::copy_us(Method method) {
-  const int num_threads = device_.num_workers();
-  const std::size_t lines = num_bytes_ / kLineBytes;
-  const auto begin = [&](int thread) {
-    return lines * static_cast<std::size_t>(thread) / static_cast<std::size_t>(num_threads) *
-           kLineBytes;
-  };
-  return device_.time_us([&] {
-    on_threads(num_threads, [&](int thread) {
-      method(to_.get() + begin(thread), from_.get() + begin(thread),
-             begin(thread + 1) - begin(thread));
-    });
+  // All threads start at once and the last one ends it: their creation does not count.
+  std::barrier together(device_.num_workers());
+  double time_us = 0;
+  on_threads(device_.num_workers(), [&](int thread) {
+    const auto copy_part = [&] {
+      method(to_.get() + part_begin(thread), from_.get() + part_begin(thread),
+             part_begin(thread + 1) - part_begin(thread));
+      together.arrive_and_wait();
+    };
+    together.arrive_and_wait();
+    if (thread == 0) {
+      time_us = device_.time_us(copy_part);
+    } else {
+      copy_part();
+    }
   });
+  return time_us;
 }
 
 double CopyMeter::sample_us() {

@@ -28,6 +28,8 @@ class CopyMeter {
     Method method;
     std::vector<double> times_us;
   };
+  // Thread i copies [part_begin(i), part_begin(i + 1)).
+  std::size_t part_begin(int thread) const;
   double copy_us(Method method);
 
   const Device& device_;

@@ -7,6 +7,7 @@
 namespace headrace::bench {
 
 std::string cpu_model();
+// All of the machine's last-level caches together.
 std::size_t last_level_cache_bytes();
 std::size_t available_memory_bytes();
 
