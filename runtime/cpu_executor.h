@@ -15,9 +15,10 @@ namespace headrace::runtime {
 
 class CpuExecutor {
  public:
-  // Bytes of a caller's workspace: partial slots, then the scratch memory of each worker.
+  // A caller's workspace: partial slots, then the scratch memory of each worker. In bytes.
   struct Workspace {
     std::size_t scratch_offset;
+    std::size_t worker_bytes;
     std::size_t total_bytes;
   };
 
@@ -29,13 +30,17 @@ class CpuExecutor {
   // E.g. "CPU, 8 threads, AVX2".
   std::string describe() const;
 
+  // Neighbouring KV heads that one work item covers: a divisor of num_kv_heads. A plan for this
+  // executor has num_kv_heads / kv_heads_per_item() heads.
+  static std::int32_t kv_heads_per_item(const Description& desc);
+
+  static host::CostModel cost_model(const Description& desc);
+
   Workspace workspace(const Description& desc, const scheduler::PlanCapacity& capacity) const;
 
   // Runs the whole plan and returns when the results are there. params.partials is not set yet.
   void run(kernels::DecodeParams params, const scheduler::PlanView& plan, const Workspace& layout,
            void* workspace);
-
-  static host::CostModel cost_model(const Description& desc);
 
  private:
   WorkerPool pool_;

@@ -1,10 +1,7 @@
 #include "runtime/plan_setup.h"
 
-#include <algorithm>
-
 #include "runtime/argument_checks.h"
 #include "runtime/status.h"
-#include "scheduler/work_item.h"
 
 namespace headrace::runtime {
 namespace {
@@ -15,24 +12,7 @@ constexpr std::int32_t kTileTokens = 64;
 static_assert(kBufferAlignment == scheduler::kPlanAlignment);
 
 // Items are counted in 32 bits; this many take 4 GiB.
-constexpr std::int64_t kMaxItems = std::int64_t{1} << 28;
-
-// Errors: UNSUPPORTED.
-headrace_status check_item_count(const host::PlannerConfig& config) noexcept {
-  const std::int64_t rows = std::int64_t{config.max_requests} * config.num_kv_heads;
-  // The invariant mode may split every request as finely as it could be split alone.
-  const std::int64_t splits =
-      config.invariant
-          ? std::min<std::int64_t>(scheduler::kMaxSplits,
-                                   config.max_seq_len / config.cost.min_split_tokens + 1)
-          : 1;
-  if (rows * splits <= kMaxItems) return HEADRACE_OK;
-  return fail(
-      HEADRACE_UNSUPPORTED,
-      "options.max_requests * desc.num_kv_heads is {}, each split up to {} times, {} items; "
-      "needed: at most {}",
-      rows, splits, rows * splits, kMaxItems);
-}
+constexpr std::uint32_t kMaxItems = 1u << 28;
 
 }  // namespace
 
@@ -46,22 +26,27 @@ headrace_status make_plan_setup(const headrace_context& context,
         check_range("options.check_plans", options.check_plans, 0, 1))) {
     return HEADRACE_INVALID_ARGUMENT;
   }
-  headrace_status status = resolve_description(desc, options.max_requests, setup.desc);
+  const headrace_status status = resolve_description(desc, options.max_requests, setup.desc);
   if (status != HEADRACE_OK) return status;
 
   setup.planner = {
       .max_requests = static_cast<std::uint32_t>(options.max_requests),
-      .num_kv_heads = static_cast<std::uint32_t>(desc.num_kv_heads),
+      .num_kv_heads = static_cast<std::uint32_t>(desc.num_kv_heads /
+                                                 CpuExecutor::kv_heads_per_item(setup.desc)),
       .num_workers = context.cpu->num_workers(),
       .max_seq_len = options.max_seq_len,
       .tile_tokens = kTileTokens,
       .invariant = options.invariant == 1,
       .cost = CpuExecutor::cost_model(setup.desc),
   };
-  status = check_item_count(setup.planner);
-  if (status != HEADRACE_OK) return status;
   setup.check_plans = options.check_plans == 1;
   setup.capacity = host::plan_capacity(setup.planner);
+  if (setup.capacity.max_items > kMaxItems) {
+    return fail(HEADRACE_UNSUPPORTED,
+                "options.max_requests {} with desc.num_kv_heads {} takes {} or more queue items; "
+                "needed: at most {}",
+                options.max_requests, desc.num_kv_heads, setup.capacity.max_items, kMaxItems);
+  }
   setup.layout = scheduler::plan_layout(setup.capacity);
   setup.workspace = context.cpu->workspace(setup.desc, setup.capacity);
   return HEADRACE_OK;
