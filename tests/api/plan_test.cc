@@ -173,7 +173,8 @@ TEST_CASE("the largest description allowed has sizes, or says why not") {
     headrace_plan_sizes sizes{};
     sizes.struct_size = sizeof(sizes);
     expect_error(headrace_plan_get_sizes(context.get(), &desc, &options, &sizes),
-                 HEADRACE_UNSUPPORTED, {"options.max_requests", "desc.num_kv_heads"});
+                 HEADRACE_UNSUPPORTED,
+                 {"options.max_requests 65536 with desc.num_kv_heads 65536", "at most 268435456"});
   }
 }
 
