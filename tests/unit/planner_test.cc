@@ -32,8 +32,8 @@ PlannerConfig config_for(std::uint32_t max_requests, std::uint32_t num_kv_heads,
 }
 
 PlannerConfig random_config(Random& random) {
-  PlannerConfig config = config_for(static_cast<std::uint32_t>(random.between(1, 300)),
-                                    random.pick<std::uint32_t>({1, 2, 3, 4, 8, 17, 32, 128}),
+  PlannerConfig config = config_for(static_cast<std::uint32_t>(random.between(1, 100)),
+                                    random.pick<std::uint32_t>({1, 2, 3, 4, 8, 17, 32}),
                                     static_cast<std::uint32_t>(random.between(1, 300)));
   config.max_seq_len = random.pick({1, 100, 4096, 131072, kLongest});
   config.tile_tokens = random.pick({1, 16, 64, 100, 128});
@@ -81,7 +81,7 @@ bool same_items(const std::vector<WorkItem>& a, const std::vector<WorkItem>& b) 
 }  // namespace
 
 TEST_CASE("random plans are right for the planned and for other lengths") {
-  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     INFO("seed " << seed);
     Random random(seed);
     const PlannerConfig config = random_config(random);
