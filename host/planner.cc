@@ -35,8 +35,9 @@ std::int64_t invariant_max_splits(const PlannerConfig& config) {
   const std::int64_t longest = scheduler::num_tiles(config.max_seq_len, config.tile_tokens);
   const std::int64_t pieces = scheduler::num_tiles(longest, invariant_piece_tiles(config));
   const std::int64_t whole_items = std::int64_t{config.max_requests} * config.num_kv_heads;
+  // All items, whole ones included in the capacity, are counted in 32 bits.
   const std::int64_t countable =
-      std::numeric_limits<std::uint32_t>::max() / std::max<std::int64_t>(whole_items, 1);
+      std::numeric_limits<std::uint32_t>::max() / std::max<std::int64_t>(whole_items, 1) - 1;
   return std::max<std::int64_t>(std::min({pieces, kInvariantMaxSplits, countable}), 1);
 }
 

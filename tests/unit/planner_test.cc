@@ -154,6 +154,13 @@ TEST_CASE("extreme capacities") {
       }
     }
   }
+  SECTION("invariant capacities hold all splits of all requests") {
+    for (const std::uint32_t heads : {8u, 128u, 20000u, 23000u, 65535u}) {
+      PlannerConfig config = config_for(scheduler::kMaxRequests, heads, 132);
+      config.invariant = true;
+      REQUIRE(host::plan_capacity(config).max_partials % (65536u * heads) == 0);
+    }
+  }
   SECTION("more items than 32 bits count are not promised") {
     for (const bool invariant : {false, true}) {
       PlannerConfig config = config_for(scheduler::kMaxRequests, 65535, 132);
