@@ -122,20 +122,21 @@ struct Float8E4M3 {
 
 inline bool is_nan_code(std::uint8_t code) { return (code & 0x7f) == 0x7f; }
 
-// Whether any of the rows [num_rows][head_dim] holds a NaN code. Two instructions per vector: with
-// the sign shifted out, a NaN is the largest code.
+// Whether any of the rows [num_rows][head_dim] holds a NaN code: without its sign it is the largest
+// code. Two instructions per vector on top of the loop.
 HWY_INLINE bool has_nan_code(const std::uint8_t* const* rows, std::size_t num_rows,
                              std::size_t head_dim) {
   const hn::ScalableTag<std::uint8_t> d8;
   const std::size_t lanes = hn::Lanes(d8);
-  auto largest = hn::Zero(d8);
   const auto magnitude_bits = hn::Set(d8, std::uint8_t{0x7f});
+  auto largest = hn::Zero(d8);
   for (std::size_t t = 0; t < num_rows; ++t) {
-    for (std::size_t i = 0; i < head_dim; i += lanes) {
-      // The last vector of a row may overlap the one before.
-      const std::size_t begin = i + lanes <= head_dim ? i : head_dim - lanes;
-      largest = hn::Max(largest, hn::And(hn::LoadU(d8, rows[t] + begin), magnitude_bits));
+    const std::uint8_t* const row = rows[t];
+    for (std::size_t i = 0; i + lanes <= head_dim; i += lanes) {
+      largest = hn::Max(largest, hn::And(hn::LoadU(d8, row + i), magnitude_bits));
     }
+    // Overlaps the vector before where the head dim is no multiple.
+    largest = hn::Max(largest, hn::And(hn::LoadU(d8, row + head_dim - lanes), magnitude_bits));
   }
   return !hn::AllFalse(d8, hn::Eq(largest, magnitude_bits));
 }
