@@ -10,15 +10,9 @@
 #define HWY_TARGET_INCLUDE "kernels/cpu/attend.cc"
 #include "kernels/cpu/attend.h"
 
-#include <algorithm>
-#include <limits>
-#include <type_traits>
-
 #include "hwy/foreach_target.h"  // includes this file once per instruction set
 #include "hwy/highway.h"
-#include "kernels/cpu/convert.h"
-#include "kernels/cpu/tile-inl.h"
-#include "kernels/cpu/widen-inl.h"
+#include "kernels/cpu/attention-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace headrace::cpu {
