@@ -16,9 +16,10 @@ using scheduler::kWholeShare;
 constexpr std::int64_t kInvariantPieceTokens = 512;
 constexpr std::int64_t kInvariantMaxSplits = 32;
 
-// The pieces of the dynamic tail end at this part of a worker's share: finer ones cost more than
-// they even out.
+// The pieces of the dynamic tail end at this part of a worker's share, or at so many times the cost
+// of an item: finer ones cost more than they even out.
 constexpr std::int64_t kTailResolution = 128;
+constexpr std::int64_t kTailItemCosts = 8;
 
 // Where a worker's share is worth less than so many shortest splits, the tail would be too coarse.
 constexpr std::int64_t kExactShareItems = 64;
@@ -182,7 +183,8 @@ std::int64_t Planner::next_piece(std::int64_t rest) noexcept {
   }
   // What is left, spread over all workers: pieces shrink as the end comes near.
   const std::int64_t fair = tokens_left_ * heads / config_.num_workers;
-  const std::int64_t piece = std::max({fair, min_split_, deadline_ / kTailResolution});
+  const std::int64_t finest = std::max(deadline_ / kTailResolution, kTailItemCosts * item_cost_);
+  const std::int64_t piece = std::max({fair, min_split_, finest});
   return piece >= rest ? rest : std::min(piece, rest - min_split_);
 }
 
