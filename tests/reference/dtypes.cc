@@ -3,14 +3,20 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <vector>
 
 namespace headrace::tests {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "codes are copied by their low bytes");
+// Not memcpy: with a size known only at run time it is a call for every element.
+std::uint32_t load_code(const std::byte* element, std::size_t bytes) {
+  std::uint32_t code = 0;
+  for (std::size_t b = 0; b < bytes; ++b) {
+    code |= std::to_integer<std::uint32_t>(element[b]) << (8 * b);
+  }
+  return code;
+}
 
 struct Format {
   std::size_t bytes;
@@ -108,21 +114,23 @@ void load_row(headrace_dtype dtype, std::span<const std::byte> tensor, std::int6
   const std::size_t bytes = dtype_bytes(dtype);
   const auto source = tensor.subspan(static_cast<std::size_t>(index) * bytes, row.size() * bytes);
   if (dtype == HEADRACE_FLOAT32) {
-    std::memcpy(row.data(), source.data(), source.size());
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      row[i] = std::bit_cast<float>(load_code(&source[i * bytes], bytes));
+    }
     return;
   }
   const std::vector<float>& values = values_of(dtype);
   for (std::size_t i = 0; i < row.size(); ++i) {
-    std::uint16_t code = 0;
-    std::memcpy(&code, &source[i * bytes], bytes);
-    row[i] = values[code];
+    row[i] = values[load_code(&source[i * bytes], bytes)];
   }
 }
 
 void store_row(headrace_dtype dtype, std::span<std::byte> tensor, std::int64_t index,
                std::span<const float> row) {
+  const std::size_t bytes = dtype_bytes(dtype);
+  const auto target = tensor.subspan(static_cast<std::size_t>(index) * bytes, row.size() * bytes);
   for (std::size_t i = 0; i < row.size(); ++i) {
-    fill_row(dtype, tensor, index + static_cast<std::int64_t>(i), 1, encode(dtype, row[i]));
+    store_code(&target[i * bytes], bytes, encode(dtype, row[i]));
   }
 }
 
@@ -131,7 +139,7 @@ void fill_row(headrace_dtype dtype, std::span<std::byte> tensor, std::int64_t in
   const std::size_t bytes = dtype_bytes(dtype);
   const auto target = tensor.subspan(static_cast<std::size_t>(index) * bytes,
                                      static_cast<std::size_t>(count) * bytes);
-  for (std::size_t i = 0; i < target.size(); i += bytes) std::memcpy(&target[i], &code, bytes);
+  for (std::size_t i = 0; i < target.size(); i += bytes) store_code(&target[i], bytes, code);
 }
 
 }  // namespace headrace::tests

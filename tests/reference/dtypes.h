@@ -21,6 +21,11 @@ std::uint32_t encode(headrace_dtype dtype, double value);
 // Half the distance between neighbours at `magnitude` >= 0: how far rounding can be off.
 double half_ulp(headrace_dtype dtype, double magnitude);
 
+// Writes an element. In line, for tensors of millions.
+inline void store_code(std::byte* element, std::size_t bytes, std::uint32_t code) {
+  for (std::size_t b = 0; b < bytes; ++b) element[b] = static_cast<std::byte>(code >> (8 * b));
+}
+
 // Elements [index, index + row.size()) of a tensor.
 void load_row(headrace_dtype dtype, std::span<const std::byte> tensor, std::int64_t index,
               std::span<float> row);

@@ -11,9 +11,11 @@
 // A weight counts in the numerator and in the denominator, so with
 //   c = kTermErrors + sqrt(seq_len / kTileTokens),  s = kScoreErrors:
 //   |out - exact| <= slack + half an ulp of the output dtype,
-//     slack = u (2 c abs_out + s (abs_out_scored + |exact| abs_score))
+//     slack = u (2 c abs_out + s (abs_out_scored + |exact| abs_score)) + kUnderflow
 //   |lse - exact| <= u (c + s abs_score + 2 |exact|)
-// which for inputs of deviation 1 is near 1e-6 in both.
+// kUnderflow is there for weights below 2^-126, which lose digits or are flushed to 0. The bounds
+// for inputs of deviation 1 are near 1e-6 in both.
+// In 1250 random problems errors reach 0.65 of the bounds in float32 outputs and 0.6 in lse.
 #pragma once
 
 #include <string>
@@ -34,15 +36,7 @@ struct Expected {
 // Runs the reference.
 Expected solve(const Problem& problem);
 
-struct Comparison {
-  std::string mismatch;  // names the worst element; "" when all are within their bounds
-  double worst_out = 0;  // largest error, in units of its bound
-  double worst_lse = 0;
-};
-
-Comparison compare(const Problem& problem, const Expected& expected, const Result& result);
-
-// What is wrong with a result, damage included; "" if nothing is.
+// What is wrong with a result, damage included, and by the worst element; "" if nothing is.
 std::string defect(const Problem& problem, const Expected& expected, const Result& result);
 std::string defect(const Problem& problem, const Result& result);
 

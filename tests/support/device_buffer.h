@@ -11,6 +11,9 @@
 
 namespace headrace::tests {
 
+// The kind of device that tests run on.
+inline constexpr headrace_device kTestedDevice = HEADRACE_DEVICE_CPU;
+
 enum class Guards {
   kBytes,  // a zone of known bytes on either side, to be looked at afterwards
   kNone,   // an allocation of exactly the bytes asked for: a memory checker sees the rest

@@ -1,7 +1,6 @@
 #include "tests/support/problem.h"
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 #include <numeric>
 
@@ -26,7 +25,7 @@ class Values {
     std::uint64_t bits = 0;
     for (std::int32_t i = 0; i < count; ++i, target += bytes) {
       bits = i % 4 == 0 ? random_.next() : bits >> 16;
-      std::memcpy(target, &codes_[bits & 0xffff], bytes);
+      store_code(target, bytes, codes_[bits & 0xffff]);
     }
   }
 
@@ -133,11 +132,6 @@ void place_rows(const ProblemSpec& spec, Problem& problem) {
 
 // Gives every request its pages, at random places of a pool that has some more.
 void assign_pages(const ProblemSpec& spec, Random& random, Problem& problem) {
-  const auto shared_by_all = [&](std::int64_t page, std::int64_t pages_of_first) {
-    return page < spec.shared_pages && page < pages_of_first;
-  };
-  const std::int64_t pages_of_first =
-      spec.seq_lens.empty() ? 0 : pages_of(spec.seq_lens[0], spec.page_size);
   std::int64_t longest = 0;
   std::int64_t used = 0;
   for (const std::int32_t seq_len : spec.seq_lens) {
@@ -153,6 +147,10 @@ void assign_pages(const ProblemSpec& spec, Random& random, Problem& problem) {
   std::iota(free_pages.begin(), free_pages.end(), 0);
   random.shuffle(free_pages);
 
+  const std::int64_t num_shared =
+      spec.seq_lens.empty()
+          ? 0
+          : std::min<std::int64_t>(spec.shared_pages, pages_of(spec.seq_lens[0], spec.page_size));
   problem.block_table.assign(
       problem.num_requests() * static_cast<std::size_t>(problem.block_table_stride),
       spec.unused_entry);
@@ -160,7 +158,7 @@ void assign_pages(const ProblemSpec& spec, Random& random, Problem& problem) {
     std::int32_t* const row =
         &problem.block_table[r * static_cast<std::size_t>(problem.block_table_stride)];
     for (std::int64_t p = 0; p < pages_of(spec.seq_lens[r], spec.page_size); ++p) {
-      if (r > 0 && shared_by_all(p, pages_of_first)) {
+      if (r > 0 && p < num_shared) {
         row[p] = problem.block_table[static_cast<std::size_t>(p)];
       } else {
         row[p] = free_pages.back();

@@ -31,7 +31,8 @@ std::optional<DeviceBuffer> uploaded_if_any(headrace_device device, Guards guard
 template <typename T>
 bool holds(const DeviceBuffer& buffer, const std::vector<T>& values) {
   const std::vector<std::byte> now = buffer.download();
-  return std::ranges::equal(now, bytes_of(values));
+  const auto original = bytes_of(values);
+  return now.size() == original.size() && std::memcmp(now.data(), original.data(), now.size()) == 0;
 }
 
 std::vector<std::byte> all_nan(headrace_dtype dtype, std::int64_t elements) {

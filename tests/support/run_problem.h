@@ -15,7 +15,7 @@
 namespace headrace::tests {
 
 struct RunOptions {
-  headrace_device device = HEADRACE_DEVICE_CPU;
+  headrace_device device = kTestedDevice;
   std::int32_t num_workers = 2;
   bool invariant = false;
   bool want_lse = true;

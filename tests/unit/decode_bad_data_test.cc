@@ -20,7 +20,7 @@ Problem good_problem() {
 
 // Runs `problem` on a plan for the lengths of good_problem(), with validation.
 void check_refused(const Problem& problem, const std::vector<std::string>& named) {
-  const Device device(HEADRACE_DEVICE_CPU, 2);
+  const Device device(kTestedDevice, 2);
   TestPlan plan(device, problem.desc, 3, 64);
   plan.update(good_problem().seq_lens);
   const ProblemMemory memory(problem, device.kind(), Guards::kBytes, true);
@@ -36,7 +36,7 @@ void check_refused(const Problem& problem, const std::vector<std::string>& named
 
 TEST_CASE("decode: validation accepts good data and garbage where nothing is read") {
   const Problem problem = good_problem();
-  const Device device(HEADRACE_DEVICE_CPU, 2);
+  const Device device(kTestedDevice, 2);
   TestPlan plan(device, problem.desc, 3, 64);
   plan.update(problem.seq_lens);
   const ProblemMemory memory(problem, device.kind(), Guards::kBytes, true);

@@ -87,7 +87,7 @@ TEST_CASE("checker: results that are slightly off") {
     float value;
     load_row(dtype, right.out, at, {&value, 1});
     const double far = value < expected.out[exact] ? -1 : 1;
-    // A value of fewer than 2 ulp off in float32 would be within its slack.
+    // In float32 the rounding errors of a sum of terms of either sign are many ulp of the sum.
     const double steps = dtype == HEADRACE_FLOAT32 ? 200 : 1;
     value += static_cast<float>(far * 2 * steps * half_ulp(dtype, std::abs(value)));
     Result wrong = right;
@@ -126,7 +126,7 @@ TEST_CASE("checker: writes where nothing may be written") {
   spec.wide_rows = true;
   const Problem problem = make_problem(spec);
   const auto damage_after = [&](auto write) {
-    const ProblemMemory memory(problem, HEADRACE_DEVICE_CPU, Guards::kBytes, true);
+    const ProblemMemory memory(problem, kTestedDevice, Guards::kBytes, true);
     REQUIRE(memory.collect().damage == "");
     write(memory.args());
     return memory.collect().damage;

@@ -13,7 +13,7 @@ namespace headrace::tests {
 namespace {
 
 constexpr std::uint64_t kSeed = 22;
-constexpr std::int32_t kLongest = 3000;
+constexpr std::int32_t kLongest = 2000;
 constexpr std::size_t kNumRequests = 255;
 
 Problem many_requests() {
@@ -22,10 +22,11 @@ Problem many_requests() {
   ProblemSpec spec;
   for (std::size_t r = 0; r < kNumRequests; ++r) {
     spec.seq_lens.push_back(static_cast<std::int32_t>(
-        random.one_in(8) ? random.between(600, kLongest) : random.between(0, 300)));
+        random.one_in(20) ? random.between(600, kLongest) : random.between(0, 100)));
   }
   spec.seq_lens[0] = kLongest;
   spec.num_qo_heads = 4;
+  spec.num_kv_heads = 1;
   spec.head_dim = 64;
   spec.out_dtype = HEADRACE_FLOAT32;
   return make_problem(spec);

@@ -52,7 +52,7 @@ TEST_CASE("decode: calls of other types, layouts, scales and head counts in turn
   specs[4].head_dim = 80;
   specs[4].sm_scale = -0.2f;
 
-  const Device device(HEADRACE_DEVICE_CPU, 2);
+  const Device device(kTestedDevice, 2);
   std::vector<Result> first;
   for (int round = 0; round < 3; ++round) {
     for (std::size_t i = 0; i < specs.size(); ++i) {

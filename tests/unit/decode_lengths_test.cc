@@ -40,7 +40,7 @@ TEST_CASE("decode: all requests empty") {
 TEST_CASE("decode: no requests at all write nothing") {
   const Problem full = make_problem(small_spec({40, 7}));
   const Problem none = select_requests(full, {});
-  const Device device(HEADRACE_DEVICE_CPU, 2);
+  const Device device(kTestedDevice, 2);
   TestPlan plan(device, full.desc, 2, 64);
   plan.update({});
   CHECK(plan.run(none).damage == "");
@@ -61,7 +61,7 @@ TEST_CASE("decode: a plan serves any lengths") {
       {1, 2000, 2000, 2000}, {17, 17, 17, 17}, {0, 0, 0, 0}, {1999, 0, 3, 64}, {2000, 5}, {0}};
   for (const bool invariant : {false, true}) {
     for (const std::int32_t num_workers : {1, 3}) {
-      const Device device(HEADRACE_DEVICE_CPU, num_workers);
+      const Device device(kTestedDevice, num_workers);
       for (const auto& live : lives) {
         const Problem problem = make_problem(small_spec(live));
         const Expected expected = solve(problem);
@@ -78,7 +78,7 @@ TEST_CASE("decode: a plan serves any lengths") {
 
 TEST_CASE("decode: rows that are not live are not written") {
   const Problem planned = make_problem(small_spec({600, 600, 600}));
-  const Device device(HEADRACE_DEVICE_CPU, 2);
+  const Device device(kTestedDevice, 2);
   TestPlan plan(device, planned.desc, 3, 600);
   plan.update(planned.seq_lens);
   const ProblemMemory memory(planned, device.kind(), Guards::kBytes, true);
@@ -101,7 +101,7 @@ TEST_CASE("decode: rows that are not live are not written") {
 }
 
 TEST_CASE("decode: a larger plan, then a smaller one, on the same workspace") {
-  const Device device(HEADRACE_DEVICE_CPU, 2);
+  const Device device(kTestedDevice, 2);
   const Problem small = make_problem(small_spec({300, 17}));
   const Problem large = make_problem(small_spec({3000, 500, 0, 64, 900}));
   TestPlan small_plan(device, small.desc, 2, 300);
@@ -122,7 +122,7 @@ TEST_CASE("decode: a larger plan, then a smaller one, on the same workspace") {
 }
 
 TEST_CASE("decode: one plan object for a larger batch, then a smaller one") {
-  const Device device(HEADRACE_DEVICE_CPU, 2);
+  const Device device(kTestedDevice, 2);
   const Problem small = make_problem(small_spec({300, 17}));
   const Problem large = make_problem(small_spec({3000, 500, 0, 64, 900}));
   TestPlan plan(device, large.desc, 5, 3000);
@@ -137,7 +137,7 @@ TEST_CASE("decode: one plan object for a larger batch, then a smaller one") {
 
 TEST_CASE("decode: one plan for 80 layers") {
   const std::vector<std::int32_t> seq_lens = {700, 17, 64};
-  const Device device(HEADRACE_DEVICE_CPU, 2);
+  const Device device(kTestedDevice, 2);
   TestPlan plan(device, make_problem(small_spec(seq_lens)).desc, 3, 700);
   plan.update(seq_lens);
   for (std::uint64_t layer = 0; layer < 80; ++layer) {

@@ -15,7 +15,7 @@
 namespace headrace::tests {
 namespace {
 
-constexpr int kNumProblems = 250;
+constexpr int kNumProblems = 200;
 
 std::int32_t random_length(Random& random, std::int32_t page_size) {
   const auto near = [&random](std::int64_t end) {
@@ -90,8 +90,6 @@ TEST_CASE("decode: random problems") {
   const std::uint64_t first_seed = chosen != nullptr ? std::stoull(chosen) : 1;
   std::printf("sweep: seeds %llu to %llu\n", static_cast<unsigned long long>(first_seed),
               static_cast<unsigned long long>(first_seed + kNumProblems - 1));
-  double worst_out = 0;
-  double worst_lse = 0;
   for (std::uint64_t seed = first_seed; seed < first_seed + kNumProblems; ++seed) {
     Random random(seed);
     const ProblemSpec spec = random_spec(random, seed);
@@ -100,15 +98,8 @@ TEST_CASE("decode: random problems") {
             spec.kv_dtype, spec.out_dtype, spec.seq_lens, options.planned_lens, options.num_workers,
             options.invariant, options.max_seq_len);
     const Problem problem = make_problem(spec);
-    const Result result = run_problem(problem, options);
-    CHECK(result.damage == "");
-    const Comparison comparison = compare(problem, solve(problem), result);
-    CHECK(comparison.mismatch == "");
-    worst_out = std::max(worst_out, comparison.worst_out);
-    worst_lse = std::max(worst_lse, comparison.worst_lse);
+    CHECK(defect(problem, run_problem(problem, options)) == "");
   }
-  std::printf("sweep: largest errors, of what is allowed: out %.2f, lse %.2f\n", worst_out,
-              worst_lse);
 }
 
 }  // namespace
