@@ -15,7 +15,7 @@
 //   |lse - exact| <= u (c + s abs_score + 2 |exact|)
 // kUnderflow is there for weights below 2^-126, which lose digits or are flushed to 0. The bounds
 // for inputs of deviation 1 are near 1e-6 in both.
-// In 1250 random problems errors reach 0.65 of the bounds in float32 outputs and 0.6 in lse.
+// In 1000 random problems (AVX2) errors reach 0.45 of the bounds in float32 outputs, 0.47 in lse.
 #pragma once
 
 #include <string>
