@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "bench/check.h"
-#include "bench/copy.h"
 #include "bench/device.h"
 #include "bench/machine.h"
 #include "bench/measure.h"
+#include "bench/memory_meter.h"
 #include "bench/names.h"
 #include "bench/options.h"
 #include "bench/problem.h"
@@ -80,10 +80,10 @@ class Progress {
   bool terminal_ = isatty(STDERR_FILENO) == 1;
 };
 
-Row measure_row(const Device& device, const RowConfig& config, CopyMeter& copy,
+Row measure_row(const Device& device, const RowConfig& config, MemoryMeter& meter,
                 const StopRule& rule) {
   Problem problem(device, config.problem);
-  const Measurement measurement = measure(device, problem, copy, rule);
+  const Measurement measurement = measure(device, problem, meter, rule);
   return {.profile = config.profile,
           .batch = static_cast<std::int32_t>(config.problem.seq_lens.size()),
           .num_qo_heads = config.problem.num_qo_heads,
@@ -117,14 +117,14 @@ int run(const Options& options) {
   }
   if (print_table) fmt::print("{}\n{}\n", machine_line(device), table_header(profile_width));
 
-  CopyMeter copy(device, working_set_bytes(options));
+  MemoryMeter meter(device, working_set_bytes(options));
   const StopRule rule{options.min_repetitions, options.min_time_s, options.noise_pct};
   const Progress progress(configs.size());
   std::vector<Row> rows;
   std::size_t num_wrong = 0;
   for (std::size_t i = 0; i < configs.size(); ++i) {
     progress.show(i, configs[i]);
-    rows.push_back(measure_row(device, configs[i], copy, rule));
+    rows.push_back(measure_row(device, configs[i], meter, rule));
     progress.clear();
     if (print_table) fmt::print("{}\n", table_row(rows.back(), profile_width));
     std::fflush(stdout);

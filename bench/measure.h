@@ -1,10 +1,10 @@
-// Times a problem and the copy in turn.
+// Times a problem and the memory in turn.
 #pragma once
 
 #include <cstdint>
 
-#include "bench/copy.h"
 #include "bench/device.h"
+#include "bench/memory_meter.h"
 #include "bench/problem.h"
 
 namespace headrace::bench {
@@ -22,9 +22,10 @@ struct Measurement {
   double median_us;
   double p10_us;
   double p90_us;
-  double copy_gbps;  // measured between the repetitions
+  MemorySpeed memory;  // measured between the repetitions
 };
 
-Measurement measure(const Device& device, Problem& problem, CopyMeter& copy, const StopRule& rule);
+Measurement measure(const Device& device, Problem& problem, MemoryMeter& meter,
+                    const StopRule& rule);
 
 }  // namespace headrace::bench

@@ -12,7 +12,8 @@ namespace {
 
 const char* const kDescription =
     "Measures decode attention over a paged KV cache: time, GB/s of K and V, and per cent of a\n"
-    "plain copy (bytes read + bytes written over time) measured in between by as many threads.\n"
+    "plain copy (bytes read + bytes written over time) measured in between by as many threads;\n"
+    "\"read\" is how fast these threads read without computing anything.\n"
     "The caches are cold: runs rotate over KV sets that together exceed the last-level cache.\n"
     "Sampled results are checked against float64; a wrong one ends the program with status 1.";
 

@@ -14,7 +14,8 @@ namespace headrace::bench {
 namespace {
 
 constexpr const char* kTableFormat =
-    "{:>5}  {:<{}}  {:>5}  {:>6}  {:>4}  {:>6}  {:>8}  {:>9}  {:>15}  {:>7}  {:>7}  {:>6}  {:>7}";
+    "{:>5}  {:<{}}  {:>5}  {:>6}  {:>4}  {:>6}  {:>8}  {:>9}  {:>15}  {:>6}  {:>5}  {:>5}  {:>6}  "
+    "{:>7}";
 
 nlohmann::ordered_json to_json(const Row& row) {
   const Measurement& measured = row.measurement;
@@ -34,7 +35,9 @@ nlohmann::ordered_json to_json(const Row& row) {
           {"us_p10", measured.p10_us},
           {"us_p90", measured.p90_us},
           {"gbps", row.gbps()},
-          {"copy_gbps", measured.copy_gbps},
+          {"copy_gbps", measured.memory.copy_gbps},
+          {"memcpy_gbps", measured.memory.memcpy_gbps},
+          {"read_gbps", measured.memory.read_gbps},
           {"pct_copy", row.pct_copy()},
           {"rms_error_pct", row.rms_error_pct}};
 }
@@ -49,21 +52,22 @@ std::string machine_line(const Device& device) {
 std::string table_header(std::size_t profile_width) {
   return fmt::format(fmt::runtime(kTableFormat), "batch", "profile", profile_width, "cache",
                      "heads", "page", "layout", "K+V MB", "median us", "p10-p90 us", "GB/s", "copy",
-                     "% copy", "error %");
+                     "read", "% copy", "error %");
 }
 
 std::string table_row(const Row& row, std::size_t profile_width) {
   const Measurement& measured = row.measurement;
-  return fmt::format(fmt::runtime(kTableFormat), row.batch, row.profile, profile_width,
-                     name_of(dtypes(), row.pool.dtype),
-                     fmt::format("{}/{}", row.num_qo_heads, row.pool.num_kv_heads),
-                     row.pool.page_size, name_of(layouts(), row.pool.layout),
-                     fmt::format("{:.1f}", static_cast<double>(row.kv_bytes) / 1e6),
-                     fmt::format("{:.1f}", measured.median_us),
-                     fmt::format("{:.0f}-{:.0f}", measured.p10_us, measured.p90_us),
-                     fmt::format("{:.2f}", row.gbps()), fmt::format("{:.2f}", measured.copy_gbps),
-                     fmt::format("{:.1f}", row.pct_copy()),
-                     fmt::format("{:.3f}", row.rms_error_pct));
+  return fmt::format(
+      fmt::runtime(kTableFormat), row.batch, row.profile, profile_width,
+      name_of(dtypes(), row.pool.dtype),
+      fmt::format("{}/{}", row.num_qo_heads, row.pool.num_kv_heads), row.pool.page_size,
+      name_of(layouts(), row.pool.layout),
+      fmt::format("{:.1f}", static_cast<double>(row.kv_bytes) / 1e6),
+      fmt::format("{:.1f}", measured.median_us),
+      fmt::format("{:.0f}-{:.0f}", measured.p10_us, measured.p90_us),
+      fmt::format("{:.2f}", row.gbps()), fmt::format("{:.1f}", measured.memory.copy_gbps),
+      fmt::format("{:.1f}", measured.memory.read_gbps), fmt::format("{:.1f}", row.pct_copy()),
+      fmt::format("{:.3f}", row.rms_error_pct));
 }
 
 nlohmann::ordered_json to_json(const Device& device, std::span<const Row> rows) {
@@ -71,7 +75,7 @@ nlohmann::ordered_json to_json(const Device& device, std::span<const Row> rows) 
   std::vector<double> copies;
   for (const Row& row : rows) {
     json_rows.push_back(to_json(row));
-    copies.push_back(row.measurement.copy_gbps);
+    copies.push_back(row.measurement.memory.copy_gbps);
   }
   return {{"version", headrace_version()},
           {"commit", HEADRACE_BENCH_COMMIT},

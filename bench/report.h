@@ -24,7 +24,7 @@ struct Row {
   double rms_error_pct;
 
   double gbps() const { return static_cast<double>(kv_bytes) / measurement.median_us / 1e3; }
-  double pct_copy() const { return 100 * gbps() / measurement.copy_gbps; }
+  double pct_copy() const { return 100 * gbps() / measurement.memory.copy_gbps; }
 };
 
 // Lines without a line break. The profile column has profile_width characters.

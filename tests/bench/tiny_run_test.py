@@ -17,7 +17,8 @@ ROW_TYPES = {
     'batch': int, 'profile': str, 'kv_heads': int, 'query_heads': int, 'head_dim': int,
     'page_size': int, 'dtype': str, 'layout': str, 'head_scales': bool, 'bytes': int,
     'kv_sets': int, 'repetitions': int, 'us': float, 'us_p10': float, 'us_p90': float,
-    'gbps': float, 'copy_gbps': float, 'pct_copy': float, 'rms_error_pct': float,
+    'gbps': float, 'copy_gbps': float,
+    'memcpy_gbps': float, 'read_gbps': float, 'pct_copy': float, 'rms_error_pct': float,
 }
 MACHINE_TYPES = {'cpu': str, 'threads': int, 'last_level_cache_bytes': int, 'device': str,
                  'workers': int}
@@ -51,6 +52,8 @@ class TinyRun(unittest.TestCase):
             self.assertLessEqual(row['us'], row['us_p90'])
             self.assertAlmostEqual(row['gbps'], row['bytes'] / row['us'] / 1e3)
             self.assertAlmostEqual(row['pct_copy'], 100 * row['gbps'] / row['copy_gbps'])
+            self.assertGreaterEqual(row['copy_gbps'], row['memcpy_gbps'])
+            self.assertGreater(row['read_gbps'], 0)
             self.assertLess(row['rms_error_pct'], 0.25)
         self.assertEqual([(row['profile'], row['batch'], row['dtype']) for row in report['rows']],
                          [('uniform:100', 1, 'bf16'), ('uniform:100', 1, 'fp8'),
