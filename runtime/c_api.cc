@@ -83,7 +83,7 @@ headrace_status headrace_plan_get_sizes(const headrace_context* context,
     const headrace_status status = runtime::make_plan_setup(*context, *desc, *options, setup);
     if (status != HEADRACE_OK) return status;
     sizes->plan_bytes = setup.layout.total_bytes;
-    sizes->workspace_bytes = setup.workspace.total_bytes;
+    sizes->workspace_bytes = setup.workspace_bytes;
     sizes->alignment = runtime::kBufferAlignment;
     return HEADRACE_OK;
   });
@@ -103,7 +103,10 @@ headrace_status headrace_plan_create(headrace_context* context, const headrace_a
     if (status != HEADRACE_OK) return status;
     status = runtime::check_buffer_size("plan_buffer_bytes", plan_buffer_bytes,
                                         setup.layout.total_bytes);
-    if (status == HEADRACE_OK) *plan = new headrace_plan(*context, setup, plan_buffer);
+    if (status != HEADRACE_OK) return status;
+    std::unique_ptr<runtime::PlanBuffer> buffer;
+    status = context->executor->make_plan_buffer(plan_buffer, setup.layout, setup.capacity, buffer);
+    if (status == HEADRACE_OK) *plan = new headrace_plan(*context, setup, std::move(buffer));
     return status;
   });
 }
@@ -111,10 +114,10 @@ headrace_status headrace_plan_create(headrace_context* context, const headrace_a
 void headrace_plan_destroy(headrace_plan* plan) { delete plan; }
 
 headrace_status headrace_plan_update(headrace_plan* plan, const int32_t* seq_lens,
-                                     int32_t num_requests, void* /*stream*/) {
+                                     int32_t num_requests, void* stream) {
   return guarded([&] {
     if (!runtime::check_not_null("plan", plan)) return HEADRACE_INVALID_ARGUMENT;
-    return plan->update(seq_lens, num_requests);
+    return plan->update(seq_lens, num_requests, stream);
   });
 }
 
@@ -161,6 +164,8 @@ const char* headrace_status_string(headrace_status status) {
       return "out of memory";
     case HEADRACE_INTERNAL:
       return "internal error";
+    case HEADRACE_CUDA_ERROR:
+      return "CUDA error";
     default:
       return "unknown status";
   }

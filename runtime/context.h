@@ -5,14 +5,13 @@
 #include <string>
 
 #include "headrace/headrace.h"
-#include "runtime/cpu_executor.h"
+#include "runtime/executor.h"
 
 struct headrace_context {
-  explicit headrace_context(std::unique_ptr<headrace::runtime::CpuExecutor> executor)
-      : cpu(std::move(executor)), description(cpu->describe()) {}
+  explicit headrace_context(std::unique_ptr<headrace::runtime::Executor> runner)
+      : executor(std::move(runner)), description(executor->describe()) {}
 
-  headrace_device device = HEADRACE_DEVICE_CPU;
-  std::unique_ptr<headrace::runtime::CpuExecutor> cpu;
+  std::unique_ptr<headrace::runtime::Executor> executor;
   std::string description;
 };
 

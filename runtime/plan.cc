@@ -1,13 +1,12 @@
 #include "runtime/plan.h"
 
 #include <algorithm>
-#include <cstring>
+#include <utility>
 
 #include "host/check.h"
 #include "host/describe.h"
 #include "runtime/argument_checks.h"
 #include "runtime/status.h"
-#include "runtime/validate.h"
 
 namespace host = headrace::host;
 namespace kernels = headrace::kernels;
@@ -15,32 +14,23 @@ namespace runtime = headrace::runtime;
 namespace scheduler = headrace::scheduler;
 
 headrace_plan::headrace_plan(headrace_context& context, const runtime::PlanSetup& setup,
-                             void* buffer)
+                             std::unique_ptr<runtime::PlanBuffer> buffer)
     : context_(context),
       setup_(setup),
       planner_(setup.planner),
-      buffer_(buffer),
+      buffer_(std::move(buffer)),
       staged_header_{},
       staged_items_(setup.capacity.max_items) {
   planned_lens_.reserve(setup.planner.max_requests);
-  // The buffer is touched last, when nothing can fail any more.
-  scheduler::initialise_control(static_cast<std::uint32_t*>(buffer), setup.capacity.max_partials);
   planner_.plan(planned_lens_, staged_header_, staged_items_);
-  publish();
 }
 
 std::span<const scheduler::WorkItem> headrace_plan::items() const {
   return std::span(staged_items_).first(staged_header_.num_items);
 }
 
-void headrace_plan::publish() noexcept {
-  auto* const bytes = static_cast<std::byte*>(buffer_);
-  std::memcpy(bytes + setup_.layout.header_offset, &staged_header_, sizeof(staged_header_));
-  std::copy(items().begin(), items().end(),
-            reinterpret_cast<scheduler::WorkItem*>(bytes + setup_.layout.items_offset));
-}
-
-headrace_status headrace_plan::update(const std::int32_t* seq_lens, std::int32_t num_requests) {
+headrace_status headrace_plan::update(const std::int32_t* seq_lens, std::int32_t num_requests,
+                                      void* stream) {
   const auto max_requests = static_cast<std::int32_t>(setup_.planner.max_requests);
   if (!runtime::check_range("num_requests", num_requests, 0, INT32_MAX)) {
     return HEADRACE_INVALID_ARGUMENT;
@@ -61,17 +51,21 @@ headrace_status headrace_plan::update(const std::int32_t* seq_lens, std::int32_t
   }
 
   planner_.plan(lens, staged_header_, staged_items_);
+  headrace_status status = HEADRACE_OK;
   if (setup_.check_plans) {
     const std::string defect = host::check_plan(staged_header_, items(), setup_.capacity, lens);
     if (!defect.empty()) {
-      // What is staged is always what is published.
-      planner_.plan(planned_lens_, staged_header_, staged_items_);
-      return runtime::fail(HEADRACE_INTERNAL, "the planner made a wrong plan: {}", defect);
+      status = runtime::fail(HEADRACE_INTERNAL, "the planner made a wrong plan: {}", defect);
     }
   }
-  publish();
-  planned_lens_.assign(lens.begin(), lens.end());
-  return HEADRACE_OK;
+  if (status == HEADRACE_OK) status = buffer_->publish(staged_header_, items(), stream);
+  if (status == HEADRACE_OK) {
+    planned_lens_.assign(lens.begin(), lens.end());
+  } else {
+    // What is staged is always what is published.
+    planner_.plan(planned_lens_, staged_header_, staged_items_);
+  }
+  return status;
 }
 
 std::string headrace_plan::to_text() const {
@@ -94,9 +88,10 @@ headrace_status headrace_plan::check_run_args(const headrace_run_args& args) con
   // Page ids are int32, and offsets into a pool stay within 63 bits.
   const std::int64_t max_pages =
       std::min(std::int64_t{1} << 31, (std::int64_t{1} << 60) / std::max(desc.k.page, desc.v.page));
-  if (!(runtime::check_pointer("args.q", args.q, kernels::dtype_bytes(desc.q_dtype)) &&
-        runtime::check_pointer("args.k_cache", args.k_cache, kernels::dtype_bytes(desc.kv_dtype)) &&
-        runtime::check_pointer("args.v_cache", args.v_cache, kernels::dtype_bytes(desc.kv_dtype)) &&
+  const auto alignments = context_.executor->alignments(desc);
+  if (!(runtime::check_pointer("args.q", args.q, alignments.q) &&
+        runtime::check_pointer("args.k_cache", args.k_cache, alignments.cache) &&
+        runtime::check_pointer("args.v_cache", args.v_cache, alignments.cache) &&
         runtime::check_range("args.num_pages", args.num_pages, 1, max_pages) &&
         runtime::check_pointer("args.block_table", args.block_table, alignof(std::int32_t)) &&
         runtime::check_range("args.block_table_stride", args.block_table_stride, 1,
@@ -104,13 +99,13 @@ headrace_status headrace_plan::check_run_args(const headrace_run_args& args) con
         runtime::check_pointer("args.seq_lens", args.seq_lens, alignof(std::int32_t)) &&
         runtime::check_optional_pointer("args.k_scale", args.k_scale, alignof(float)) &&
         runtime::check_optional_pointer("args.v_scale", args.v_scale, alignof(float)) &&
-        runtime::check_pointer("args.out", args.out, kernels::dtype_bytes(desc.out_dtype)) &&
+        runtime::check_pointer("args.out", args.out, alignments.out) &&
         runtime::check_optional_pointer("args.lse", args.lse, alignof(float)) &&
         runtime::check_pointer("args.workspace", args.workspace, runtime::kBufferAlignment))) {
     return HEADRACE_INVALID_ARGUMENT;
   }
   return runtime::check_buffer_size("args.workspace_bytes", args.workspace_bytes,
-                                    setup_.workspace.total_bytes);
+                                    setup_.workspace_bytes);
 }
 
 kernels::DecodeParams headrace_plan::decode_params(const headrace_run_args& args) const noexcept {
@@ -157,9 +152,7 @@ headrace_status headrace_plan::run(const headrace_run_args& args) {
   if (status != HEADRACE_OK) return status;
 
   const kernels::DecodeParams params = decode_params(args);
-  if (args.validate == 1) status = runtime::validate_tables(params);
+  if (args.validate == 1) status = context_.executor->validate(params, args.stream);
   if (status != HEADRACE_OK) return status;
-  context_.cpu->run(params, scheduler::plan_view(buffer_, setup_.layout), setup_.workspace,
-                    args.workspace);
-  return HEADRACE_OK;
+  return context_.executor->run(params, *buffer_, setup_.capacity, args.workspace, args.stream);
 }

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,16 +13,16 @@
 
 struct headrace_plan {
  public:
-  // `buffer` holds setup.layout.total_bytes, aligned; its control words are initialised here.
-  headrace_plan(headrace_context& context, const headrace::runtime::PlanSetup& setup, void* buffer);
+  // A plan of no requests. `buffer` was made for setup.layout.
+  headrace_plan(headrace_context& context, const headrace::runtime::PlanSetup& setup,
+                std::unique_ptr<headrace::runtime::PlanBuffer> buffer);
 
-  headrace_status update(const std::int32_t* seq_lens, std::int32_t num_requests);
+  headrace_status update(const std::int32_t* seq_lens, std::int32_t num_requests, void* stream);
   headrace_status run(const headrace_run_args& args);
   std::string to_text() const;
   std::string to_json() const;
 
  private:
-  void publish() noexcept;
   headrace_status check_run_args(const headrace_run_args& args) const noexcept;
   headrace::kernels::DecodeParams decode_params(const headrace_run_args& args) const noexcept;
   std::span<const headrace::scheduler::WorkItem> items() const;
@@ -29,7 +30,7 @@ struct headrace_plan {
   headrace_context& context_;
   headrace::runtime::PlanSetup setup_;
   headrace::host::Planner planner_;
-  void* buffer_;
+  std::unique_ptr<headrace::runtime::PlanBuffer> buffer_;
 
   // A plan is made here, and published to the buffer once it is known to be good.
   headrace::scheduler::PlanHeader staged_header_;

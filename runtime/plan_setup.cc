@@ -6,7 +6,7 @@
 namespace headrace::runtime {
 namespace {
 
-// CPU tiles: a multiple of every usual page size, small against the shortest split.
+// A multiple of every usual page size and of a GPU stage, small against the shortest split.
 constexpr std::int32_t kTileTokens = 64;
 
 static_assert(kBufferAlignment == scheduler::kPlanAlignment);
@@ -26,18 +26,20 @@ headrace_status make_plan_setup(const headrace_context& context,
         check_range("options.check_plans", options.check_plans, 0, 1))) {
     return HEADRACE_INVALID_ARGUMENT;
   }
-  const headrace_status status = resolve_description(desc, options.max_requests, setup.desc);
+  const Executor& executor = *context.executor;
+  headrace_status status = resolve_description(desc, options.max_requests, setup.desc);
+  if (status == HEADRACE_OK) status = executor.check_description(setup.desc);
   if (status != HEADRACE_OK) return status;
 
   setup.planner = {
       .max_requests = static_cast<std::uint32_t>(options.max_requests),
-      .num_kv_heads = static_cast<std::uint32_t>(desc.num_kv_heads /
-                                                 CpuExecutor::kv_heads_per_item(setup.desc)),
-      .num_workers = context.cpu->num_workers(),
+      .num_kv_heads =
+          static_cast<std::uint32_t>(desc.num_kv_heads / executor.kv_heads_per_item(setup.desc)),
+      .num_workers = executor.num_workers(),
       .max_seq_len = options.max_seq_len,
       .tile_tokens = kTileTokens,
       .invariant = options.invariant == 1,
-      .cost = CpuExecutor::cost_model(setup.desc),
+      .cost = executor.cost_model(setup.desc),
   };
   setup.check_plans = options.check_plans == 1;
   setup.capacity = host::plan_capacity(setup.planner);
@@ -48,7 +50,7 @@ headrace_status make_plan_setup(const headrace_context& context,
                 options.max_requests, desc.num_kv_heads, setup.capacity.max_items, kMaxItems);
   }
   setup.layout = scheduler::plan_layout(setup.capacity);
-  setup.workspace = context.cpu->workspace(setup.desc, setup.capacity);
+  setup.workspace_bytes = executor.workspace_bytes(setup.desc, setup.capacity);
   return HEADRACE_OK;
 }
 

@@ -4,7 +4,6 @@
 
 #include "host/planner.h"
 #include "runtime/context.h"
-#include "runtime/cpu_executor.h"
 #include "runtime/description.h"
 #include "scheduler/plan_layout.h"
 
@@ -16,7 +15,7 @@ struct PlanSetup {
   bool check_plans;
   scheduler::PlanCapacity capacity;
   scheduler::PlanLayout layout;  // of the plan buffer
-  CpuExecutor::Workspace workspace;
+  std::size_t workspace_bytes;
 };
 
 // Checks both structs and fills `setup`. Errors: INVALID_ARGUMENT, UNSUPPORTED.

@@ -5,44 +5,45 @@
 namespace headrace::cuda {
 namespace {
 
-struct TableRow {
-  kernels::DType q;
-  kernels::DType kv;
-  std::int32_t max_group;  // the narrowest kernel that holds the group in one pass, or the last
-  DecodeKernel kernel;
-};
+using kernels::DType;
 
 template <class Query, class Cache, int HeadTiles>
-constexpr DecodeKernel describe() {
+constexpr DecodeKernel describe(DType q, DType kv) {
   using Config = sm90::DecodeConfig<Query, Cache, HeadTiles>;
   static_assert(sizeof(sm90::SharedStorage<Config>) <= 227 * 1024);
-  return {&sm90::decode<Config>, Config::kThreads, sizeof(sm90::SharedStorage<Config>),
-          Config::kStageTokens, Config::kBlocksPerSm};
+  return {q,
+          kv,
+          Config::kPassHeads,
+          &sm90::decode<Config>,
+          Config::kThreads,
+          sizeof(sm90::SharedStorage<Config>),
+          Config::kStageTokens};
 }
 
-using kernels::DType;
-using Bf16 = __nv_bfloat16;
-using Fp16 = __half;
-using Fp8 = __nv_fp8_e4m3;
-
-constexpr TableRow kTable[] = {
-    {DType::kBFloat16, DType::kBFloat16, 8, describe<Bf16, Bf16, 1>()},
-    {DType::kBFloat16, DType::kBFloat16, INT32_MAX, describe<Bf16, Bf16, 2>()},
-    {DType::kBFloat16, DType::kFloat8E4M3, 8, describe<Bf16, Fp8, 1>()},
-    {DType::kBFloat16, DType::kFloat8E4M3, INT32_MAX, describe<Bf16, Fp8, 2>()},
-    {DType::kFloat16, DType::kFloat16, 8, describe<Fp16, Fp16, 1>()},
-    {DType::kFloat16, DType::kFloat16, INT32_MAX, describe<Fp16, Fp16, 2>()},
-    {DType::kFloat16, DType::kFloat8E4M3, 8, describe<Fp16, Fp8, 1>()},
-    {DType::kFloat16, DType::kFloat8E4M3, INT32_MAX, describe<Fp16, Fp8, 2>()},
+// For each pair of types the narrowest first.
+constexpr DecodeKernel kKernels[] = {
+    describe<__nv_bfloat16, __nv_bfloat16, 1>(DType::kBFloat16, DType::kBFloat16),
+    describe<__nv_bfloat16, __nv_bfloat16, 2>(DType::kBFloat16, DType::kBFloat16),
+    describe<__nv_bfloat16, __nv_fp8_e4m3, 1>(DType::kBFloat16, DType::kFloat8E4M3),
+    describe<__nv_bfloat16, __nv_fp8_e4m3, 2>(DType::kBFloat16, DType::kFloat8E4M3),
+    describe<__half, __half, 1>(DType::kFloat16, DType::kFloat16),
+    describe<__half, __half, 2>(DType::kFloat16, DType::kFloat16),
+    describe<__half, __nv_fp8_e4m3, 1>(DType::kFloat16, DType::kFloat8E4M3),
+    describe<__half, __nv_fp8_e4m3, 2>(DType::kFloat16, DType::kFloat8E4M3),
 };
 
 }  // namespace
 
+std::span<const DecodeKernel> decode_kernels() { return kKernels; }
+
 const DecodeKernel* find_decode_kernel(DType q, DType kv, std::int32_t group) {
-  for (const TableRow& row : kTable) {
-    if (row.q == q && row.kv == kv && group <= row.max_group) return &row.kernel;
+  const DecodeKernel* found = nullptr;
+  for (const DecodeKernel& kernel : kKernels) {
+    if (kernel.q != q || kernel.kv != kv) continue;
+    found = &kernel;
+    if (group <= kernel.max_group) break;
   }
-  return nullptr;
+  return found;
 }
 
 }  // namespace headrace::cuda

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "kernels/decode_params.h"
 #include "scheduler/plan_layout.h"
@@ -40,12 +41,17 @@ struct DecodeArguments {
 
 // One instantiation of the kernel and what its launch needs.
 struct DecodeKernel {
+  kernels::DType q;
+  kernels::DType kv;
+  std::int32_t max_group;  // the widest it takes in one pass; the last of its types takes any
   void (*function)(DecodeArguments);  // a __global__ function
   std::int32_t threads;
   std::size_t shared_bytes;   // dynamic shared memory
   std::int32_t stage_tokens;  // tokens in one stage of the ring
-  std::int32_t blocks_per_sm;
 };
+
+// Every instantiation.
+std::span<const DecodeKernel> decode_kernels();
 
 // The kernel for these types and group, or null if there is none.
 const DecodeKernel* find_decode_kernel(kernels::DType q, kernels::DType kv, std::int32_t group);

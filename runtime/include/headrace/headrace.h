@@ -47,7 +47,8 @@ typedef enum headrace_status {
   HEADRACE_OUT_OF_CAPACITY = 4,  /* more requests than the plan was created for, or planned */
   HEADRACE_INVALID_DATA = 5,  /* validation mode: a bad length or page id, named in the message */
   HEADRACE_OUT_OF_MEMORY = 6, /* host memory for a handle or its worker threads */
-  HEADRACE_INTERNAL = 7       /* a defect of the library */
+  HEADRACE_INTERNAL = 7,      /* a defect of the library */
+  HEADRACE_CUDA_ERROR = 8     /* a call of the CUDA runtime failed; the message names it */
 } headrace_status;
 
 typedef enum headrace_device {
