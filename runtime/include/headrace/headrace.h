@@ -117,7 +117,7 @@ typedef struct headrace_attention_desc {
   int32_t num_qo_heads;     /* a multiple of num_kv_heads; their ratio, the group, is 1 to 64 */
   int32_t num_kv_heads;     /* 1 to 65536 */
   int32_t head_dim;         /* 64, 80, 96, 128, 192 or 256 */
-  int32_t page_size;        /* tokens per page, at least 1 */
+  int32_t page_size;        /* tokens per page, 1 to 1048576 */
   headrace_dtype q_dtype;   /* bf16, fp16 or f32 */
   headrace_dtype kv_dtype;  /* bf16, fp16, f32 or fp8 e4m3 */
   headrace_dtype out_dtype; /* bf16, fp16 or f32 */
@@ -185,7 +185,9 @@ typedef struct headrace_plan_sizes {
   size_t alignment;       /* of both buffers, bytes */
 } headrace_plan_sizes;
 
-/* Fills *sizes (struct_size set by the caller) with the exact bytes for this description. */
+/* Fills *sizes (struct_size set by the caller) with the exact bytes for this description.
+ * Errors: INVALID_ARGUMENT; UNSUPPORTED (another head dim, a group above 64, fp8 queries or
+ * outputs, more than 2^28 queue items). */
 HEADRACE_API headrace_status headrace_plan_get_sizes(const headrace_context* context,
                                                      const headrace_attention_desc* desc,
                                                      const headrace_plan_options* options,
