@@ -293,7 +293,8 @@ headrace_status create_cuda_executor(std::uint32_t num_workers,
   int count = 0;
   const cudaError_t error = cudaGetDeviceCount(&count);
   if (error != cudaSuccess || count == 0) {
-    return fail(HEADRACE_UNSUPPORTED, "options.device: no CUDA device here: {}",
+    return fail(HEADRACE_UNSUPPORTED,
+                "options.device is HEADRACE_DEVICE_CUDA, but there is no CUDA device here: {}",
                 error != cudaSuccess ? cudaGetErrorString(error) : "the driver finds none");
   }
   int device = 0;
@@ -302,14 +303,16 @@ headrace_status create_cuda_executor(std::uint32_t num_workers,
   HEADRACE_RETURN_IF_CUDA_FAILS(cudaGetDeviceProperties, &properties, device);
   if (properties.major != 9 || properties.minor != 0) {
     return fail(HEADRACE_UNSUPPORTED,
-                "options.device: CUDA device {} ({}) has compute capability {}.{}; needed: 9.0 "
+                "options.device is HEADRACE_DEVICE_CUDA, but device {} ({}) has compute capability "
+                "{}.{}; needed: 9.0 "
                 "(Hopper)",
                 device, properties.name, properties.major, properties.minor);
   }
   const cuda::TensorMapEncoder encode = cuda::find_tensor_map_encoder();
   if (encode == nullptr) {
     return fail(HEADRACE_UNSUPPORTED,
-                "options.device: the CUDA driver has no cuTensorMapEncodeTiled; needed: a driver "
+                "options.device is HEADRACE_DEVICE_CUDA, but the driver has no "
+                "cuTensorMapEncodeTiled; needed: a driver "
                 "for CUDA 12.0 or later");
   }
   for (const cuda::DecodeKernel& kernel : cuda::decode_kernels()) {

@@ -22,11 +22,11 @@ static_assert(std::is_nothrow_move_constructible_v<HostBuffer>);
 
 TEST_CASE("a failure is an Error with status and message") {
   try {
-    const Context context(HEADRACE_DEVICE_CUDA);
+    const Context context(HEADRACE_DEVICE_CPU, -1);
     FAIL("no exception");
   } catch (const Error& error) {
-    CHECK(error.status() == HEADRACE_UNSUPPORTED);
-    CHECK(std::string(error.what()).find("no CUDA executor") != std::string::npos);
+    CHECK(error.status() == HEADRACE_INVALID_ARGUMENT);
+    CHECK(std::string(error.what()).find("options.num_workers is -1") != std::string::npos);
   }
 }
 
