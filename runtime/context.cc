@@ -1,5 +1,7 @@
 #include "runtime/context.h"
 
+#include <string>
+
 #include "runtime/argument_checks.h"
 #include "runtime/cpu_executor.h"
 #include "runtime/cuda_executor.h"
@@ -17,13 +19,17 @@ headrace_status create_context(const headrace_context_options& options,
   std::unique_ptr<Executor> executor;
   headrace_status status = HEADRACE_OK;
   switch (raw_value(options.device)) {
-    case HEADRACE_DEVICE_AUTO:
+    case HEADRACE_DEVICE_AUTO: {
+      // That there is no GPU is no failure of this call: an earlier one's message stays.
+      const std::string earlier_error = last_error_buffer().data();
       status = create_cuda_executor(num_workers, executor);
       if (status == HEADRACE_UNSUPPORTED) {
+        fail(status, "{}", earlier_error);
         executor = std::make_unique<CpuExecutor>(num_workers);
         status = HEADRACE_OK;
       }
       break;
+    }
     case HEADRACE_DEVICE_CPU:
       executor = std::make_unique<CpuExecutor>(num_workers);
       break;
