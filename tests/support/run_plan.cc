@@ -56,10 +56,12 @@ kernels::DecodeParams decode_params(const Problem& problem, const ProblemMemory&
 
 }  // namespace
 
-HandPlan empty_plan(const Problem& problem, std::uint32_t tile_tokens) {
+HandPlan empty_plan(const Problem& problem, std::uint32_t tile_tokens,
+                    std::int32_t kv_heads_per_item) {
   HandPlan plan;
   plan.header.num_requests = static_cast<std::uint32_t>(problem.num_requests());
-  plan.header.num_kv_heads = static_cast<std::uint32_t>(problem.desc.num_kv_heads);
+  plan.header.num_kv_heads =
+      static_cast<std::uint32_t>(problem.desc.num_kv_heads / kv_heads_per_item);
   plan.header.tile_tokens = tile_tokens;
   plan.header.num_workers = 1;
   return plan;
@@ -95,14 +97,18 @@ std::vector<Result> run_plan(const Problem& problem, const HandPlan& plan,
   std::ranges::copy(std::as_bytes(std::span(plan.items)), bytes + layout.items_offset);
   const scheduler::PlanView view = scheduler::plan_view(buffer.data(), layout);
 
+  const auto num_kv_heads = static_cast<std::uint32_t>(problem.desc.num_kv_heads);
+  const std::uint32_t kv_heads_per_item = num_kv_heads / plan.header.num_kv_heads;
   const auto head_dim = static_cast<std::size_t>(problem.desc.head_dim);
   const auto group = static_cast<std::size_t>(problem.group());
-  const DeviceBuffer partials(
-      device, capacity.max_partials * kernels::partial_floats(group, head_dim) * sizeof(float),
-      Guards::kBytes);
+  const std::size_t slot_bytes =
+      kv_heads_per_item * kernels::partial_floats(group, head_dim) * sizeof(float);
+  const DeviceBuffer partials(device, capacity.max_partials * slot_bytes, Guards::kBytes);
   std::vector<DeviceBuffer> scratch;
   for (std::uint32_t i = 0; i < num_workers; ++i) {
-    scratch.emplace_back(device, cpu::worker_scratch_bytes(problem.group(), problem.desc.head_dim),
+    scratch.emplace_back(device,
+                         cpu::worker_scratch_bytes(problem.group(), problem.desc.head_dim,
+                                                   static_cast<std::int32_t>(kv_heads_per_item)),
                          Guards::kBytes);
   }
 

@@ -17,11 +17,13 @@ struct HandPlan {
   std::vector<scheduler::WorkItem> items;
 };
 
-// A plan without items for `problem`, with shares that fall on multiples of tile_tokens.
-HandPlan empty_plan(const Problem& problem, std::uint32_t tile_tokens);
+// A plan without items for `problem`, with shares that fall on multiples of tile_tokens. Each item
+// is to cover kv_heads_per_item neighbouring KV heads.
+HandPlan empty_plan(const Problem& problem, std::uint32_t tile_tokens,
+                    std::int32_t kv_heads_per_item = 1);
 
-// Adds a request's KV head, cut at `share_ends` (1/65536 of its tokens, ascending, the last one
-// kWholeShare).
+// Adds a request's KV head (or as many as an item covers, counted in those), cut at `share_ends`
+// (1/65536 of its tokens, ascending, the last one kWholeShare).
 void add_head(HandPlan& plan, std::size_t request, std::int32_t kv_head,
               std::span<const std::uint32_t> share_ends);
 

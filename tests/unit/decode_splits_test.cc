@@ -91,6 +91,31 @@ TEST_CASE("decode: some heads of a request split and others not") {
   }
 }
 
+TEST_CASE("decode: items that cover several KV heads") {
+  ProblemSpec spec = split_spec();
+  spec.num_qo_heads = 12;
+  spec.num_kv_heads = 4;
+  for (const headrace_layout layout : {HEADRACE_NHD, HEADRACE_HND}) {
+    spec.layout = layout;
+    const Problem problem = make_problem(spec);
+    const Expected expected = solve(problem);
+    for (const std::int32_t kv_heads_per_item : {1, 2, 4}) {
+      for (const std::uint32_t split_count : {1u, 3u}) {
+        CAPTURE(layout, kv_heads_per_item, split_count);
+        HandPlan plan = empty_plan(problem, 64, kv_heads_per_item);
+        for (const std::size_t request : {0, 1}) {
+          for (std::int32_t item = 0; item < 4 / kv_heads_per_item; ++item) {
+            add_head(plan, request, item, even_shares(split_count));
+          }
+        }
+        for (const Result& result : run_plan(problem, plan, 2, 2)) {
+          CHECK(defect(problem, expected, result) == "");
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("decode: LSE wanted or not, split or not") {
   const Problem problem = make_problem(split_spec());
   const Expected expected = solve(problem);
