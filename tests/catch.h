@@ -1,6 +1,8 @@
 // Catch2 v2 (Debian 12) or v3, whichever the system has. Avoid Approx and SKIP: they differ.
 #pragma once
 
+#include <string>
+
 #if __has_include(<catch2/catch_test_macros.hpp>)
 #include <catch2/catch_message.hpp>
 #include <catch2/catch_test_macros.hpp>
@@ -10,9 +12,9 @@
 
 namespace headrace::tests {
 
-// Says that this program cannot test what it is for (no GPU, say). A program that said so and
-// failed nothing exits with 77, which Meson counts as skipped. Returns whether skipping is allowed:
-// with HEADRACE_REQUIRE_GPU=1 in the environment it is not, and the caller must fail.
-bool skip(const char* reason);
+// What the tests of this program need and do not find, in words; "" if nothing. Programs that need
+// something define it. One that lacks it exits with 77, which Meson counts as skipped, or fails
+// with HEADRACE_REQUIRE_GPU=1 in the environment.
+std::string missing_requirement();
 
 }  // namespace headrace::tests

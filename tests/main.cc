@@ -3,29 +3,19 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 
 #include "tests/catch.h"
 #if __has_include(<catch2/catch_session.hpp>)
 #include <catch2/catch_session.hpp>
 #endif
 
-namespace headrace::tests {
-namespace {
-bool skipped = false;
-}
-
-bool skip(const char* reason) {
-  const char* required = std::getenv("HEADRACE_REQUIRE_GPU");
-  if (required != nullptr && std::strcmp(required, "1") == 0) return false;
-  std::printf("skipped: %s\n", reason);
-  skipped = true;
-  return true;
-}
-
-}  // namespace headrace::tests
-
 int main(int argc, char** argv) {
-  const int failures = Catch::Session().run(argc, argv);
-  if (failures != 0) return 1;
-  return headrace::tests::skipped ? 77 : 0;
+  const std::string missing = headrace::tests::missing_requirement();
+  if (missing.empty()) return Catch::Session().run(argc, argv) == 0 ? 0 : 1;
+
+  const char* required = std::getenv("HEADRACE_REQUIRE_GPU");
+  const bool must_run = required != nullptr && std::strcmp(required, "1") == 0;
+  std::printf("%s: %s\n", must_run ? "failed" : "skipped", missing.c_str());
+  return must_run ? 1 : 77;
 }

@@ -6,6 +6,7 @@
 
 #include "tests/reference/attention.h"
 #include "tests/reference/dtypes.h"
+#include "tests/support/tested_device.h"
 
 namespace headrace::tests {
 namespace {
@@ -15,6 +16,12 @@ constexpr double kTermErrors = 4;
 constexpr double kScoreErrors = 2;
 constexpr double kTileTokens = 64;
 constexpr double kUnderflow = 1e-30;
+
+constexpr double kRmsBar = 0.0025;
+constexpr double kRequestRmsBar = 0.003;
+constexpr double kLargestBar = 0.005;
+constexpr double kLseBar = 1e-5;
+constexpr double kTensorCoreLseBounds = 4;
 
 // The error of `value` in units of `bound`: at most 1 is right. Infinities and NaN are right only
 // where they are expected.
@@ -44,6 +51,102 @@ struct Worst {
 
   std::string mismatch() const { return error <= 1 ? "" : text; }
 };
+
+std::string float32_defect(const Problem& problem, const Expected& expected, const Result& result) {
+  Worst out{.name = "out", .text = {}};
+  Worst lse{.name = "lse", .text = {}};
+  std::size_t row = 0;  // request * num_qo_heads + head
+  for (std::size_t r = 0; r < problem.num_requests(); ++r) {
+    for (std::int32_t h = 0; h < problem.desc.num_qo_heads; ++h, ++row) {
+      const std::vector<float> values = out_row(problem, result, r, h);
+      for (std::size_t d = 0; d < values.size(); ++d) {
+        const std::size_t i = row * values.size() + d;
+        const double slack = expected.out_slack[i];
+        const double rounding = half_ulp(problem.desc.out_dtype, std::abs(expected.out[i]) + slack);
+        out.add(values[d], expected.out[i], slack + rounding, r, h, static_cast<std::int32_t>(d));
+      }
+      if (!result.lse.empty()) {
+        lse.add(lse_value(problem, result, r, h), expected.lse[row], expected.lse_slack[row], r, h,
+                0);
+      }
+    }
+  }
+  return out.mismatch() + lse.mismatch();
+}
+
+// The errors of several outputs together.
+struct Errors {
+  double squares = 0;
+  double exact_squares = 0;
+  double largest = 0;
+  double exact_largest = 0;
+  std::int64_t count = 0;
+  std::int64_t wrong_kind = 0;  // NaN or infinite where the exact value is not, or the reverse
+
+  void add(double value, double exact) {
+    ++count;
+    if (!std::isfinite(exact) || !std::isfinite(value)) {
+      const bool same = std::isnan(exact) ? std::isnan(value) : value == exact;
+      wrong_kind += same ? 0 : 1;
+      return;
+    }
+    squares += (value - exact) * (value - exact);
+    exact_squares += exact * exact;
+    largest = std::max(largest, std::abs(value - exact));
+    exact_largest = std::max(exact_largest, std::abs(exact));
+  }
+
+  void add(const Errors& other) {
+    squares += other.squares;
+    exact_squares += other.exact_squares;
+    largest = std::max(largest, other.largest);
+    exact_largest = std::max(exact_largest, other.exact_largest);
+    count += other.count;
+    wrong_kind += other.wrong_kind;
+  }
+
+  std::string mismatch(const std::string& name, double rms_bar) const {
+    if (wrong_kind == 0 && std::sqrt(squares) <= rms_bar * std::sqrt(exact_squares) &&
+        largest <= kLargestBar * exact_largest) {
+      return "";
+    }
+    const auto rms = [this](double sum) { return std::sqrt(sum / static_cast<double>(count)); };
+    std::ostringstream stream;
+    stream << name << ": error RMS " << rms(squares) << " of " << rms(exact_squares)
+           << " (bar: " << rms_bar << " of it), largest " << largest << " of " << exact_largest
+           << " (bar: " << kLargestBar << " of it), " << wrong_kind << " of " << count
+           << " not finite; ";
+    return stream.str();
+  }
+};
+
+std::string tensor_core_defect(const Problem& problem, const Expected& expected,
+                               const Result& result) {
+  Errors whole;
+  Worst lse{.name = "lse", .text = {}};
+  std::string mismatches;
+  std::size_t row = 0;  // request * num_qo_heads + head
+  for (std::size_t r = 0; r < problem.num_requests(); ++r) {
+    Errors request;
+    for (std::int32_t h = 0; h < problem.desc.num_qo_heads; ++h, ++row) {
+      const std::vector<float> values = out_row(problem, result, r, h);
+      for (std::size_t d = 0; d < values.size(); ++d) {
+        request.add(values[d], expected.out[row * values.size() + d]);
+      }
+      if (!result.lse.empty()) {
+        const double exact = expected.lse[row];
+        const double bound = std::max(kLseBar * std::max(1.0, std::abs(exact)),
+                                      kTensorCoreLseBounds * expected.lse_slack[row]);
+        lse.add(lse_value(problem, result, r, h), exact, bound, r, h, 0);
+      }
+    }
+    if (mismatches.empty()) {
+      mismatches = request.mismatch("out[" + std::to_string(r) + "]", kRequestRmsBar);
+    }
+    whole.add(request);
+  }
+  return whole.mismatch("out", kRmsBar) + mismatches + lse.mismatch();
+}
 
 }  // namespace
 
@@ -97,25 +200,8 @@ Expected solve(const Problem& problem) {
 }
 
 std::string defect(const Problem& problem, const Expected& expected, const Result& result) {
-  Worst out{.name = "out", .text = {}};
-  Worst lse{.name = "lse", .text = {}};
-  std::size_t row = 0;  // request * num_qo_heads + head
-  for (std::size_t r = 0; r < problem.num_requests(); ++r) {
-    for (std::int32_t h = 0; h < problem.desc.num_qo_heads; ++h, ++row) {
-      const std::vector<float> values = out_row(problem, result, r, h);
-      for (std::size_t d = 0; d < values.size(); ++d) {
-        const std::size_t i = row * values.size() + d;
-        const double slack = expected.out_slack[i];
-        const double rounding = half_ulp(problem.desc.out_dtype, std::abs(expected.out[i]) + slack);
-        out.add(values[d], expected.out[i], slack + rounding, r, h, static_cast<std::int32_t>(d));
-      }
-      if (!result.lse.empty()) {
-        lse.add(lse_value(problem, result, r, h), expected.lse[row], expected.lse_slack[row], r, h,
-                0);
-      }
-    }
-  }
-  return result.damage + out.mismatch() + lse.mismatch();
+  const auto compare = kTestedDevice == HEADRACE_DEVICE_CUDA ? tensor_core_defect : float32_defect;
+  return result.damage + compare(problem, expected, result);
 }
 
 std::string defect(const Problem& problem, const Result& result) {

@@ -16,6 +16,15 @@
 // kUnderflow is there for weights below 2^-126, which lose digits or are flushed to 0. The bounds
 // for inputs of deviation 1 are near 1e-6 in both.
 // In 1000 random problems (AVX2) errors reach 0.45 of the bounds in float32 outputs, 0.47 in lse.
+//
+// A CUDA kernel multiplies 16-bit probabilities on tensor cores, which also truncate where they
+// add, so it is held to bars on whole tensors instead: over a problem, the RMS of the errors is at
+// most 0.25 % of the RMS of the exact outputs (rounding these to bf16 costs 0.17 % on average), and
+// no error is above 0.5 % of the largest exact output. Each request must meet the same by itself,
+// or the small outputs of a long one would drown among those of a short one; there the RMS may
+// reach 0.3 %, because the mean over as few as 128 roundings scatters. The lse is within 1e-5,
+// relative where it is above 1, or four of the bounds above where scores are small sums of large
+// terms. Requests of length 0 are exact.
 #pragma once
 
 #include <string>
@@ -36,7 +45,8 @@ struct Expected {
 // Runs the reference.
 Expected solve(const Problem& problem);
 
-// What is wrong with a result, damage included, and by the worst element; "" if nothing is.
+// What is wrong with a result of the tested device, damage included, and by the worst element; ""
+// if nothing is.
 std::string defect(const Problem& problem, const Expected& expected, const Result& result);
 std::string defect(const Problem& problem, const Result& result);
 

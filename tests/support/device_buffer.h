@@ -11,9 +11,6 @@
 
 namespace headrace::tests {
 
-// The kind of device that tests run on.
-inline constexpr headrace_device kTestedDevice = HEADRACE_DEVICE_CPU;
-
 enum class Guards {
   kBytes,  // a zone of known bytes on either side, to be looked at afterwards
   kNone,   // an allocation of exactly the bytes asked for: a memory checker sees the rest
@@ -21,7 +18,7 @@ enum class Guards {
 
 class DeviceBuffer {
  public:
-  // Aligned to 128 bytes and filled with 0xFF. Throws std::bad_alloc.
+  // Aligned to 128 bytes and filled with 0xFF. Throws std::bad_alloc or std::runtime_error.
   DeviceBuffer(headrace_device device, std::size_t bytes, Guards guards);
 
   void* data() const { return memory_.get() + guard_bytes_; }
@@ -33,9 +30,11 @@ class DeviceBuffer {
 
  private:
   struct Free {
+    headrace_device device;
     void operator()(std::byte* memory) const;
   };
 
+  headrace_device device_;
   std::size_t bytes_;
   std::size_t guard_bytes_;
   std::unique_ptr<std::byte, Free> memory_;  // guard zone, bytes_, guard zone

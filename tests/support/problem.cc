@@ -139,6 +139,9 @@ void assign_pages(const ProblemSpec& spec, Random& random, Problem& problem) {
     longest = std::max(longest, pages);
     used += pages;
   }
+  const std::int64_t room = pages_of(spec.room, spec.page_size);
+  longest = std::max(longest, room);
+  used = std::max(used, room * static_cast<std::int64_t>(problem.num_requests()));
   constexpr std::int64_t kSparePages = 3;
   constexpr std::int64_t kSpareEntries = 2;
   problem.num_pages = used + kSparePages;

@@ -39,6 +39,7 @@ struct ProblemSpec {
   // go into larger buffers.
   bool wide_rows = false;
   bool scales = false;            // k_scale and v_scale, different for every head
+  std::int32_t room = 0;          // tokens of every request that pools and table have room for
   std::int32_t shared_pages = 0;  // the first pages of all requests are those of request 0
   float q_deviation = 1.0f;
   float kv_deviation = 1.0f;

@@ -83,6 +83,17 @@ ProblemMemory::ProblemMemory(const Problem& problem, headrace_device device, Gua
   }
 }
 
+void ProblemMemory::upload() {
+  q_.upload(bytes_of(problem_.q));
+  for (std::size_t i = 0; i < pools_.size(); ++i) pools_[i].upload(bytes_of(problem_.pools[i]));
+  block_table_.upload(bytes_of(problem_.block_table));
+  seq_lens_.upload(bytes_of(problem_.seq_lens));
+  if (k_scale_) k_scale_->upload(bytes_of(problem_.k_scale));
+  if (v_scale_) v_scale_->upload(bytes_of(problem_.v_scale));
+  out_.upload(all_nan(problem_.desc.out_dtype, problem_.out_rows.num_elements));
+  if (lse_) lse_->upload(all_nan(HEADRACE_FLOAT32, problem_.lse_rows.num_elements));
+}
+
 headrace_run_args ProblemMemory::args() const {
   const auto element = [](const DeviceBuffer& buffer, std::int64_t index, headrace_dtype dtype) {
     return static_cast<std::byte*>(buffer.data()) +

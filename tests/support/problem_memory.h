@@ -25,6 +25,10 @@ class ProblemMemory {
  public:
   ProblemMemory(const Problem& problem, headrace_device device, Guards guards, bool want_lse);
 
+  // Brings the inputs anew, as the problem is now (of the same sizes as before), and fills the
+  // outputs with NaN.
+  void upload();
+
   // All but the workspace, which the caller sets.
   headrace_run_args args() const;
 

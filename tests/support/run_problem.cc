@@ -54,9 +54,9 @@ TestPlan::TestPlan(const Device& device, const headrace_attention_desc& desc,
   plan_.reset(plan);
 }
 
-void TestPlan::update(std::span<const std::int32_t> seq_lens) {
+void TestPlan::update(std::span<const std::int32_t> seq_lens, void* stream) {
   require_ok(headrace_plan_update(plan_.get(), seq_lens.data(),
-                                  static_cast<std::int32_t>(seq_lens.size()), nullptr));
+                                  static_cast<std::int32_t>(seq_lens.size()), stream));
 }
 
 headrace_run_args TestPlan::run_args(const ProblemMemory& memory,

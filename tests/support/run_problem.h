@@ -11,6 +11,7 @@
 #include "tests/support/device_buffer.h"
 #include "tests/support/problem.h"
 #include "tests/support/problem_memory.h"
+#include "tests/support/tested_device.h"
 
 namespace headrace::tests {
 
@@ -48,7 +49,7 @@ class TestPlan {
   TestPlan(const Device& device, const headrace_attention_desc& desc, std::int32_t max_requests,
            std::int32_t max_seq_len, bool invariant = false, Guards guards = Guards::kBytes);
 
-  void update(std::span<const std::int32_t> seq_lens);
+  void update(std::span<const std::int32_t> seq_lens, void* stream = nullptr);
   std::size_t workspace_bytes() const { return sizes_.workspace_bytes; }
 
   // Runs on the plan's own workspace, which is full of 0xFF, or on another.

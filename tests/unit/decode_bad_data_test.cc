@@ -14,7 +14,7 @@ namespace {
 
 Problem good_problem() {
   ProblemSpec spec{.seq_lens = {40, 0, 17}};
-  spec.head_dim = 64;
+  spec.head_dim = smallest_head_dim();
   return make_problem(spec);
 }
 

@@ -27,8 +27,8 @@ Problem many_requests() {
   spec.seq_lens[0] = kLongest;
   spec.num_qo_heads = 4;
   spec.num_kv_heads = 1;
-  spec.head_dim = 64;
-  spec.out_dtype = HEADRACE_FLOAT32;
+  spec.head_dim = smallest_head_dim();
+  spec.out_dtype = widest_out_dtype();
   return make_problem(spec);
 }
 
@@ -52,7 +52,7 @@ TEST_CASE("decode: equal bits alone and in shuffled batches of 2, 32, 33 and 255
 
   Random random(kSeed);
   for (const std::size_t batch : {std::size_t{2}, std::size_t{32}, std::size_t{33}, kNumRequests}) {
-    for (const std::int32_t num_workers : {1, 2, 5}) {
+    for (const std::int32_t num_workers : {1, 2, many_workers()}) {
       random.shuffle(order);
       const Problem some = select_requests(all, std::span(order).first(batch));
       const Result result = run_problem(some, invariant_options(num_workers));

@@ -14,7 +14,7 @@ namespace {
 
 ProblemSpec small_spec(std::vector<std::int32_t> seq_lens, std::uint64_t seed = 1) {
   ProblemSpec spec{.seq_lens = std::move(seq_lens)};
-  spec.head_dim = 64;
+  spec.head_dim = smallest_head_dim();
   spec.num_qo_heads = 4;
   spec.seed = seed;
   return spec;
@@ -22,10 +22,11 @@ ProblemSpec small_spec(std::vector<std::int32_t> seq_lens, std::uint64_t seed = 
 
 TEST_CASE("decode: empty requests among others give 0 and -inf") {
   const Problem problem = make_problem(small_spec({0, 0, 5, 0, 1, 0, 4096, 0}));
-  for (const std::int32_t num_workers : {1, 2, 5}) {
+  for (const std::int32_t num_workers : {1, 2, many_workers()}) {
     const Result result = run_problem(problem, {.num_workers = num_workers});
     CHECK(defect(problem, result) == "");
-    CHECK(out_row(problem, result, 0, 3) == std::vector<float>(64, 0.0f));
+    CHECK(out_row(problem, result, 0, 3) ==
+          std::vector<float>(static_cast<std::size_t>(problem.desc.head_dim), 0.0f));
     CHECK(lse_value(problem, result, 7, 0) == -std::numeric_limits<float>::infinity());
   }
 }
@@ -60,7 +61,7 @@ TEST_CASE("decode: a plan serves any lengths") {
   const std::vector<std::vector<std::int32_t>> lives = {
       {1, 2000, 2000, 2000}, {17, 17, 17, 17}, {0, 0, 0, 0}, {1999, 0, 3, 64}, {2000, 5}, {0}};
   for (const bool invariant : {false, true}) {
-    for (const std::int32_t num_workers : {1, 3}) {
+    for (const std::int32_t num_workers : {1, 3, many_workers()}) {
       const Device device(kTestedDevice, num_workers);
       for (const auto& live : lives) {
         const Problem problem = make_problem(small_spec(live));
@@ -154,7 +155,7 @@ TEST_CASE("decode: a request of a million tokens among 255 short ones") {
   spec.num_qo_heads = spec.num_kv_heads = 1;
   spec.page_size = 64;
   spec.kv_dtype = HEADRACE_FLOAT8_E4M3;
-  spec.out_dtype = HEADRACE_FLOAT32;
+  spec.out_dtype = widest_out_dtype();
   const Problem problem = make_problem(spec);
   CHECK(defect(problem, run_problem(problem)) == "");
 }

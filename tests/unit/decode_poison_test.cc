@@ -24,7 +24,8 @@ TEST_CASE("decode: poison around valid tokens gives the bits of zeros there") {
       for (const headrace_layout layout : {HEADRACE_NHD, HEADRACE_HND}) {
         CAPTURE(dtype, static_cast<int>(pools), layout);
         ProblemSpec spec{.seq_lens = kEdgeLens};
-        spec.kv_dtype = dtype;
+        set_cache_dtype(spec, dtype);
+        if (!supported(spec)) continue;
         spec.pools = pools;
         spec.layout = layout;
         spec.poison = Poison::kZero;
@@ -50,7 +51,8 @@ TEST_CASE("decode: a request of few tokens in a page of many") {
       CAPTURE(dtype, static_cast<int>(poison));
       ProblemSpec spec{.seq_lens = {1, 2, 255, 0, 256, 257}};
       spec.page_size = 256;
-      spec.kv_dtype = dtype;
+      set_cache_dtype(spec, dtype);
+      if (!supported(spec)) continue;
       spec.poison = poison;
       const Problem problem = make_problem(spec);
       CHECK(defect(problem, run_problem(problem)) == "");
@@ -66,8 +68,9 @@ TEST_CASE("decode: every buffer of exactly its size") {
         CAPTURE(static_cast<int>(pools), dtype, head_dim);
         ProblemSpec spec{.seq_lens = {17, 300, 1}};
         spec.pools = pools;
-        spec.kv_dtype = dtype;
+        set_cache_dtype(spec, dtype);
         spec.head_dim = head_dim;
+        if (!supported(spec)) continue;
         spec.scales = true;
         const Problem problem = make_problem(spec);
         RunOptions options;
@@ -82,7 +85,8 @@ TEST_CASE("decode: a NaN in a valid token shows, in the heads that see it") {
   for (const headrace_dtype dtype : kCacheDtypes) {
     CAPTURE(dtype);
     ProblemSpec spec{.seq_lens = {100, 100}};
-    spec.kv_dtype = dtype;
+    set_cache_dtype(spec, dtype);
+    if (!supported(spec)) continue;
     Problem problem = make_problem(spec);
     const std::vector<float> row(128, std::numeric_limits<float>::quiet_NaN());
     problem.store_cache(problem.k, 0, 70, 1, row);
