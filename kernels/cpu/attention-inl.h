@@ -131,14 +131,10 @@ class Attention {
     }
   }
 
-  Prefetcher<Element> prefetcher(const Rows<Element>& rows, const kernels::PagedPool& pool) const {
-    return {rows, shape_.num_kv_heads, pool.head_stride, pool.head_stride < pool.token_stride,
-            shape_.head_dim};
-  }
-
   void add_tile(const Tile& tile, const Tile& next) const {
-    Prefetcher<Element> keys_ahead = prefetcher(next.keys, params_.k);
-    Prefetcher<Element> values_ahead = prefetcher(next.values, params_.v);
+    Prefetcher<Element> ahead(next.keys, next.values, shape_.num_kv_heads, params_.k.head_stride,
+                              params_.v.head_stride, params_.k.head_stride < params_.k.token_stride,
+                              shape_.head_dim);
     Rows<Element> keys, values;
     keys.count = values.count = tile.keys.count;
     for (std::size_t head = 0; head < shape_.num_kv_heads; ++head) {
@@ -147,26 +143,27 @@ class Attention {
         values.row[t] =
             tile.values.row[t] + static_cast<std::int64_t>(head) * params_.v.head_stride;
       }
-      add_head_tile(head, keys, keys_ahead, values, values_ahead);
+      add_head_tile(head, keys, values, ahead);
     }
+    ahead.finish();
   }
 
   // Up to kMaxBlockHeads query heads widen in registers; more heads share one widened copy.
-  void add_head_tile(std::size_t head, const Rows<Element>& keys, Prefetcher<Element>& keys_ahead,
-                     const Rows<Element>& values, Prefetcher<Element>& values_ahead) const {
+  void add_head_tile(std::size_t head, const Rows<Element>& keys, const Rows<Element>& values,
+                     Prefetcher<Element>& ahead) const {
     if (shape_.group <= kMaxBlockHeads) {
-      score_block<Cache>(head, 0, keys, keys_ahead);
+      score_block<Cache>(head, 0, keys, ahead);
       finish_scores(head, 0, keys);
-      add_block_values<Cache>(head, 0, values, values_ahead);
+      add_block_values<Cache>(head, 0, values, ahead);
     } else {
       Rows<float> wide;
-      Prefetcher<float> none;
-      widen_tile<Cache>(keys, shape_.head_dim, keys_ahead, scratch_.wide, wide);
+      NoPrefetcher none;
+      widen_tile<Cache>(keys, shape_.head_dim, ahead, scratch_.wide, wide);
       for (std::size_t block = 0; block < num_blocks_; ++block) {
         score_block<Float32>(head, block, wide, none);
         finish_scores(head, block, keys);
       }
-      widen_tile<Cache>(values, shape_.head_dim, values_ahead, scratch_.wide, wide);
+      widen_tile<Cache>(values, shape_.head_dim, ahead, scratch_.wide, wide);
       for (std::size_t block = 0; block < num_blocks_; ++block) {
         add_block_values<Float32>(head, block, wide, none);
       }
@@ -174,9 +171,9 @@ class Attention {
     spread_value_nans(head, values);
   }
 
-  template <class Stored>
+  template <class Stored, class Ahead>
   void score_block(std::size_t head, std::size_t block, const Rows<typename Stored::Element>& keys,
-                   Prefetcher<typename Stored::Element>& ahead) const {
+                   Ahead& ahead) const {
     const float* const q = scratch_.q + block_offset(head, block);
     float* const scores = block_scores(block);
     switch (block_heads(block)) {
@@ -194,10 +191,9 @@ class Attention {
     softmax_tile(block_scores(block), keys.count, block_heads(block), softmax(head, block));
   }
 
-  template <class Stored>
+  template <class Stored, class Ahead>
   void add_block_values(std::size_t head, std::size_t block,
-                        const Rows<typename Stored::Element>& values,
-                        Prefetcher<typename Stored::Element>& ahead) const {
+                        const Rows<typename Stored::Element>& values, Ahead& ahead) const {
     const float* const p = block_scores(block);
     const float* const rescale = softmax(head, block).rescale;
     float* const acc = scratch_.acc + block_offset(head, block);

@@ -35,43 +35,90 @@ struct Rows {
   std::size_t count;
 };
 
-// Asks for the keys or the values of the next tile, one row of one head at a time, in the order of
-// memory: that is what hardware prefetchers join in on, while a walk over one head's rows in an NHD
-// pool reads at less than half the rate. The steps lie between arithmetic, since many at once
-// would fill the miss buffers and stall it.
+// Asks for the keys and values of the next tile, in the order of memory: that is what hardware
+// prefetchers join in on, while a walk over one head's rows in an NHD pool reads at less than half
+// the rate. Two streams at once, of keys and of values, read faster than one. The steps are spread
+// evenly over the arithmetic: a core has some 20 misses under way at most, so memory rests while
+// none are added, and the arithmetic waits while they are full.
 template <class Element>
 class Prefetcher {
  public:
-  Prefetcher() = default;
-  // `rows` are those of the first head and must outlive this.
-  Prefetcher(const Rows<Element>& rows, std::size_t num_heads, std::int64_t head_stride,
-             bool heads_innermost, std::size_t head_dim)
-      : rows_(&rows),
-        num_heads_(rows.count == 0 ? 0 : num_heads),
-        head_stride_(head_stride),
+  // `keys` and `values` are those of the first head and must outlive this.
+  Prefetcher(const Rows<Element>& keys, const Rows<Element>& values, std::size_t num_heads,
+             std::int64_t key_head_stride, std::int64_t value_head_stride, bool heads_innermost,
+             std::size_t head_dim)
+      : keys_(keys),
+        values_(values),
+        num_heads_(num_heads),
+        key_head_stride_(key_head_stride),
+        value_head_stride_(value_head_stride),
         heads_innermost_(heads_innermost),
-        row_bytes_(head_dim * sizeof(Element)) {}
+        row_bytes_(head_dim * sizeof(Element)) {
+    begin_row();
+  }
 
-  HWY_INLINE void step() {
-    if (head_ >= num_heads_ || token_ >= rows_->count) return;
-    const auto* bytes = reinterpret_cast<const char*>(
-        rows_->row[token_] + static_cast<std::int64_t>(head_) * head_stride_);
-    for (std::size_t i = 0; i < row_bytes_; i += kCacheLineBytes) hwy::Prefetch(bytes + i);
-    if (heads_innermost_) {
-      if (++head_ == num_heads_) head_ = 0, ++token_;
+  // To be called in a loop whose iterations read kBytes of the present tile each.
+  template <std::size_t kBytes>
+  HWY_INLINE void advance(std::size_t iteration) {
+    if constexpr (kBytes >= kStepBytes) {
+      for (std::size_t i = 0; i < kBytes / kStepBytes; ++i) step();
     } else {
-      if (++token_ == rows_->count) token_ = 0, ++head_;
+      if (iteration % (kStepBytes / kBytes) == 0) step();
     }
   }
 
+  // Asks for what is left.
+  void finish() {
+    while (token_ < keys_.count) step();
+  }
+
  private:
-  const Rows<Element>* rows_ = nullptr;
-  std::size_t num_heads_ = 0;
-  std::int64_t head_stride_ = 0;
-  bool heads_innermost_ = false;
-  std::size_t row_bytes_ = 0;
+  // A line of keys and one of values.
+  static constexpr std::size_t kStepBytes = 2 * kCacheLineBytes;
+
+  HWY_INLINE void step() {
+    if (token_ == keys_.count) return;
+    hwy::Prefetch(key_ + offset_);
+    hwy::Prefetch(value_ + offset_);
+    offset_ += kCacheLineBytes;
+    if (offset_ >= row_bytes_) next_row();
+  }
+
+  HWY_INLINE void next_row() {
+    if (heads_innermost_) {
+      if (++head_ == num_heads_) head_ = 0, ++token_;
+    } else {
+      if (++token_ == keys_.count && ++head_ < num_heads_) token_ = 0;
+    }
+    begin_row();
+  }
+
+  HWY_INLINE void begin_row() {
+    if (token_ == keys_.count) return;
+    const auto head = static_cast<std::int64_t>(head_);
+    key_ = reinterpret_cast<const char*>(keys_.row[token_] + head * key_head_stride_);
+    value_ = reinterpret_cast<const char*>(values_.row[token_] + head * value_head_stride_);
+    offset_ = 0;
+  }
+
+  const Rows<Element>& keys_;
+  const Rows<Element>& values_;
+  const std::size_t num_heads_;
+  const std::int64_t key_head_stride_;
+  const std::int64_t value_head_stride_;
+  const bool heads_innermost_;
+  const std::size_t row_bytes_;
   std::size_t head_ = 0;
   std::size_t token_ = 0;
+  const char* key_ = nullptr;
+  const char* value_ = nullptr;
+  std::size_t offset_ = 0;
+};
+
+// For tiles that are widened already.
+struct NoPrefetcher {
+  template <std::size_t kBytes>
+  HWY_INLINE void advance(std::size_t) {}
 };
 
 // The sums over lanes of four vectors. D is the type of their lanes, Floats.
@@ -98,21 +145,21 @@ HWY_INLINE void store_four_sums(D d, hn::Vec<D> a, hn::Vec<D> b, hn::Vec<D> c, h
 
 // scores[t][h] = q[h] . k[t] for all tokens of the tile, q [kHeads, head_dim]. May write up to
 // kAccumulators / kHeads - 1 tokens past the last one.
-template <class Cache, std::size_t kHeads>
+template <class Cache, std::size_t kHeads, class Ahead>
 HWY_INLINE void score_tile(const Rows<typename Cache::Element>& keys, const float* HWY_RESTRICT q,
-                           std::size_t head_dim, Prefetcher<typename Cache::Element>& ahead,
-                           float* HWY_RESTRICT scores) {
+                           std::size_t head_dim, Ahead& ahead, float* HWY_RESTRICT scores) {
   constexpr std::size_t kTokens = kAccumulators / kHeads;
+  constexpr std::size_t kBytes = kTokens * kPairLanes * sizeof(typename Cache::Element);
   const Floats d;
   for (std::size_t begin = 0; begin < keys.count; begin += kTokens) {
     const typename Cache::Element* row[kTokens];
     for (std::size_t t = 0; t < kTokens; ++t) {
       row[t] = keys.row[std::min(begin + t, keys.count - 1)];
-      ahead.step();
     }
     Vec sum[kAccumulators];
     for (Vec& s : sum) s = hn::Zero(d);
     for (std::size_t i = 0; i < head_dim; i += kPairLanes) {
+      ahead.template advance<kBytes>(i / kPairLanes);
       Vec q_first[kHeads], q_second[kHeads];
       for (std::size_t h = 0; h < kHeads; ++h) {
         q_first[h] = hn::LoadU(d, q + h * head_dim + i);
@@ -191,21 +238,19 @@ inline void softmax_tile(float* HWY_RESTRICT scores, std::size_t num_tokens, std
 // acc[h] = acc[h] * rescale[h] + sum over t of p[t][h] * v[t], for the elements from `begin` on
 // that fill kPairs pairs of vectors per head, then for the rest with fewer pairs. Sums over a tile
 // begin at 0, which keeps rounding errors small in long requests.
-template <class Cache, std::size_t kHeads, std::size_t kPairs>
+template <class Cache, std::size_t kHeads, std::size_t kPairs, class Ahead>
 HWY_INLINE void add_values(const Rows<typename Cache::Element>& values, const float* HWY_RESTRICT p,
                            const float* rescale, std::size_t head_dim, std::size_t begin,
-                           Prefetcher<typename Cache::Element>& ahead, float* HWY_RESTRICT acc) {
+                           Ahead& ahead, float* HWY_RESTRICT acc) {
   const Floats d;
   constexpr std::size_t kElements = kPairs * kPairLanes;
-  // So many tokens of each pass take a prefetch step that all passes together make one per token.
-  const std::size_t num_steps = (values.count * kElements + head_dim - 1) / head_dim;
   for (; begin + kElements <= head_dim; begin += kElements) {
     Vec sum[kHeads][2 * kPairs];
     for (auto& head : sum) {
       for (Vec& s : head) s = hn::Zero(d);
     }
     for (std::size_t t = 0; t < values.count; ++t) {
-      if (t < num_steps) ahead.step();
+      ahead.template advance<kElements * sizeof(typename Cache::Element)>(t);
       VecPair v[kPairs];
       for (std::size_t i = 0; i < kPairs; ++i) {
         v[i] = Cache::load(values.row[t] + begin + i * kPairLanes);
@@ -238,9 +283,9 @@ void widen_tile(const Rows<typename Cache::Element>& rows, std::size_t head_dim,
                 Rows<float>& wide_rows) {
   const Floats d;
   for (std::size_t t = 0; t < rows.count; ++t) {
-    ahead.step();
     float* const target = wide + t * head_dim;
     for (std::size_t i = 0; i < head_dim; i += kPairLanes) {
+      ahead.template advance<kPairLanes * sizeof(typename Cache::Element)>(i / kPairLanes);
       const VecPair pair = Cache::load(rows.row[t] + i);
       hn::StoreU(pair.first, d, target + i);
       hn::StoreU(pair.second, d, target + i + kLanes);
