@@ -75,6 +75,8 @@ class CudaPlanBuffer final : public PlanBuffer {
     // Control words, and a header that says there are no items.
     HEADRACE_RETURN_IF_CUDA_FAILS(cudaMemset, buffer_, 0,
                                   layout_.header_offset + sizeof(scheduler::PlanHeader));
+    // The memset may still be under way, and later uploads come on streams that do not wait for it.
+    HEADRACE_RETURN_IF_CUDA_FAILS(cudaStreamSynchronize, cudaStreamLegacy);
     return HEADRACE_OK;
   }
 

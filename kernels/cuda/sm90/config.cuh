@@ -55,6 +55,10 @@ struct DecodeConfig {
   // than the way from a claim to the first page id (an atomic and three dependent loads, 2.5 us).
   static constexpr int kClaimLeadStages = 8;
 
+  // Probabilities are taken relative to a point so far below the running max, in log2 units: fp16
+  // ones reach 2^15 then, and those of very many tokens far below the max still count.
+  static constexpr float kProbabilityShift = std::is_same_v<MathElement, __half> ? 15.0f : 0.0f;
+
   // bf16 probabilities have too few bits: a second product adds what rounding them lost.
   static constexpr bool kSplitProbabilities = std::is_same_v<MathElement, __nv_bfloat16>;
   static constexpr int kProbabilityParts = kSplitProbabilities ? 2 : 1;

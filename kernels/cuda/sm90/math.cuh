@@ -26,7 +26,9 @@ struct QueryFragments {
 template <class Config>
 struct RunningResult {
   float o[Config::kHeadTiles][kDimSteps][4];
-  float max[Config::kHeadTiles][2];  // the same in all lanes of a column
+  // What probabilities, O and sum are relative to: kProbabilityShift below the largest score. The
+  // same in all lanes of a column.
+  float max[Config::kHeadTiles][2];
   float sum[Config::kHeadTiles][2];  // of this lane's tokens only
 
   __device__ __forceinline__ void clear() {
@@ -268,7 +270,7 @@ __device__ __forceinline__ void softmax(float (&s)[Config::kStageTiles][Config::
       for (int offset = 4; offset < 32; offset *= 2) {
         largest[j] = fmaxf(largest[j], __shfl_xor_sync(kAllLanes, largest[j], offset));
       }
-      max[j] = fmaxf(result.max[h][j], largest[j]);
+      max[j] = fmaxf(result.max[h][j], largest[j] - Config::kProbabilityShift);
     }
     if (__any_sync(kAllLanes, max[0] > result.max[h][0] || max[1] > result.max[h][1])) {
 #pragma unroll
