@@ -21,9 +21,9 @@ __device__ __forceinline__ void initialise(SharedStorage<Config>& shared) {
     }
     for (int i = 0; i < Config::kItemSlots; ++i) {
       ptx::mbarrier_init(&shared.item_full[i], 1);
-      ptx::mbarrier_init(&shared.item_ending[i], 2);
+      ptx::mbarrier_init(&shared.item_ending[i], 64);
       ptx::mbarrier_init(&shared.item_done[i], Config::kMathWarps);
-      ptx::mbarrier_init(&shared.item_empty[i], Config::kMathWarps + Config::kMergeWarps);
+      ptx::mbarrier_init(&shared.item_empty[i], Config::kMathThreads + Config::kMergeThreads);
     }
     ptx::fence_mbarrier_init();
   }
@@ -54,8 +54,7 @@ __device__ __forceinline__ void compute_items(const DecodeArguments& arguments,
     const float value_scale = params.v_scale != nullptr ? params.v_scale[kv_head] : 1.0f;
     QueryFragments<Config> queries;
     load_queries(shared, position.slot, params.sm_scale * key_scale * kLog2E, queries);
-    __syncwarp();
-    if (lane == 0) ptx::mbarrier_arrive(&shared.item_empty[position.slot]);
+    ptx::mbarrier_arrive(&shared.item_empty[position.slot]);
 
     RunningResult<Config> result;
     result.clear();

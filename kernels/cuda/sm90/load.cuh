@@ -40,7 +40,7 @@ __device__ __forceinline__ void load_item(
     const int token_in_page = token - page_index * params.page_size;
 
     for (int i = 0; i * boxes < 32 && stages_left > 0; ++i, --stages_left) {
-      if (stages_left == Config::kClaimLeadStages && lane == 0) ptx::mbarrier_arrive(ending);
+      if (stages_left == Config::kClaimLeadStages) ptx::mbarrier_arrive(ending);
       const int tokens_left = pass.token_end - pass.token_begin -
                               (pass.num_stages - stages_left) * Config::kStageTokens;
       const int listed_tokens =
@@ -73,13 +73,10 @@ __device__ __forceinline__ void load_pages(
     ptx::mbarrier_wait(&shared.item_full[item.slot], item.parity);
     const ItemPass pass = shared.items[item.slot];
     if (pass.num_stages < 0) return;
-    __syncwarp();  // all lanes have read the slot
     // The next item is claimed when this one is nearly issued: no earlier, or an idle SM could not
     // have it; no later, or the stream would pause.
     std::uint64_t* const ending = &shared.item_ending[item.slot];
-    if (pass.num_stages < Config::kClaimLeadStages && threadIdx.x % 32 == 0) {
-      ptx::mbarrier_arrive(ending);
-    }
+    if (pass.num_stages < Config::kClaimLeadStages) ptx::mbarrier_arrive(ending);
     if (threadIdx.x == 32 * Config::kKeyLoadWarp) {
       stamp(arguments, pass.index, &TimelineRecord::issued);
     }

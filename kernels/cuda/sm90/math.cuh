@@ -285,14 +285,16 @@ __device__ __forceinline__ void softmax(float (&s)[Config::kStageTiles][Config::
         }
       }
     }
+    // Added up on their own first: single ones may be too small to move a large sum.
+    float stage_sum[2] = {0.0f, 0.0f};
 #pragma unroll
     for (int t = 0; t < Config::kStageTiles; ++t) {
 #pragma unroll
       for (int rows = 0; rows < 2; ++rows) {
         const float first = ptx::exp2_approximate(s[t][h][2 * rows] - max[0]);
         const float second = ptx::exp2_approximate(s[t][h][2 * rows + 1] - max[1]);
-        result.sum[h][0] += first;
-        result.sum[h][1] += second;
+        stage_sum[0] += first;
+        stage_sum[1] += second;
         const std::uint32_t pair = ptx::pack<Math>(first, second);
         p[t].b[h][0][rows] = ptx::transpose_matrix(pair);
         if constexpr (Config::kSplitProbabilities) {
@@ -302,6 +304,8 @@ __device__ __forceinline__ void softmax(float (&s)[Config::kStageTiles][Config::
         }
       }
     }
+    result.sum[h][0] += stage_sum[0];
+    result.sum[h][1] += stage_sum[1];
   }
 }
 

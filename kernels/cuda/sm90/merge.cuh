@@ -87,8 +87,7 @@ __device__ __forceinline__ void merge_items(const DecodeArguments& arguments,
     ptx::mbarrier_wait(&shared.item_full[position.slot], position.parity);
     const ItemPass pass = shared.items[position.slot];
     if (pass.num_stages < 0) return;
-    __syncwarp();  // all lanes have read the slot
-    if (lane == 0) ptx::mbarrier_arrive(&shared.item_empty[position.slot]);
+    ptx::mbarrier_arrive(&shared.item_empty[position.slot]);
     ptx::mbarrier_wait(&shared.item_done[position.slot], position.parity);
     position.advance();
 

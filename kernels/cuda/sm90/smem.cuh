@@ -45,9 +45,9 @@ struct SharedStorage {
   std::uint64_t stage_full[Config::kStages];
   std::uint64_t stage_empty[Config::kStages];
   // Items: a slot is full when record and queries are there (arrives: schedule warp), ending when
-  // its last stages are about to be issued (arrive: both load warps), done when output or partial
-  // are written (arrive: all math warps), empty when math and merge warps have read it (arrive:
-  // they).
+  // its last stages are about to be issued (arrive: all threads of both load warps), done when
+  // output or partial are written (arrive: all math warps), empty when it has been read (arrive: all
+  // threads of math and merge warps).
   std::uint64_t item_full[Config::kItemSlots];
   std::uint64_t item_ending[Config::kItemSlots];
   std::uint64_t item_done[Config::kItemSlots];
