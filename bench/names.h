@@ -23,8 +23,7 @@ inline const std::map<std::string, headrace_layout>& layouts() {
 }
 
 inline const std::map<std::string, headrace_device>& devices() {
-  static const std::map<std::string, headrace_device> names{{"auto", HEADRACE_DEVICE_AUTO},
-                                                            {"cpu", HEADRACE_DEVICE_CPU}};
+  static const std::map<std::string, headrace_device> names{{"cpu", HEADRACE_DEVICE_CPU}};
   return names;
 }
 

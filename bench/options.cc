@@ -77,7 +77,7 @@ std::optional<int> parse_options(int argc, char** argv, Options& options) {
   options.cache_dtypes = {HEADRACE_BFLOAT16, HEADRACE_FLOAT8_E4M3};
   const CLI::Validator positive = from_to(1, std::numeric_limits<std::int32_t>::max());
 
-  app.add_option("--device", options.device, "cpu, or auto for the best there is")
+  app.add_option("--device", options.device, "cpu; cuda-bench measures GPUs")
       ->transform(one_of(devices()))
       ->type_name("NAME");
   app.add_option("--workers", options.workers, "CPU threads; 0: one per processor")

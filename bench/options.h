@@ -12,7 +12,7 @@
 namespace headrace::bench {
 
 struct Options {
-  headrace_device device = HEADRACE_DEVICE_AUTO;
+  headrace_device device = HEADRACE_DEVICE_CPU;
   std::int32_t workers = 0;  // 0: all of the device
 
   std::vector<std::int32_t> batches;  // used by profiles that do not fix it

@@ -26,10 +26,9 @@ struct PlannerConfig {
   std::uint32_t max_requests = 0;  // at most scheduler::kMaxRequests
   std::uint32_t num_kv_heads = 0;  // at most scheduler::kMaxKvHeads
   std::uint32_t num_workers = 0;   // workers to balance for
-  std::int32_t max_seq_len =
-      0;  // longest request that will be planned; longer ones are legal, less balanced
-  std::int32_t tile_tokens = 64;  // share boundaries fall on multiples of this
-  bool invariant = false;         // cut each request by its own length alone (see Planner)
+  std::int32_t max_seq_len = 0;    // tokens; longer requests are legal, less balanced
+  std::int32_t tile_tokens = 64;   // share boundaries fall on multiples of this
+  bool invariant = false;          // cut each request by its own length alone (see Planner)
   CostModel cost;
 };
 
