@@ -3,90 +3,95 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <vector>
+#include <numeric>
 
 #include "bench/number_format.h"
+#include "bench/problem.h"
 #include "bench/random.h"
 
 namespace headrace::bench {
 namespace {
 
-// softmax(sm_scale * k_scale * K q) V * v_scale of one query head, [head_dim].
-std::vector<double> reference_row(const Problem& problem, std::int64_t request, std::int32_t head) {
-  const ProblemConfig& config = problem.config();
-  const PoolShape& pool = config.pool;
-  const NumberFormat q_format = format_of(HEADRACE_BFLOAT16);
-  const NumberFormat kv_format = format_of(pool.dtype);
-  const std::int32_t kv_head = head / (config.num_qo_heads / pool.num_kv_heads);
-  const std::int32_t length = config.seq_lens[static_cast<std::size_t>(request)];
-  const std::int32_t* pages =
-      problem.pools().block_table(problem.last_set()) + request * problem.pools().table_stride();
-  const auto offset = [&](std::int32_t token) {
-    return pool.offset(pages[token / pool.page_size], token % pool.page_size, kv_head);
-  };
-
-  std::vector<double> q(static_cast<std::size_t>(pool.head_dim));
-  for (std::size_t d = 0; d < q.size(); ++d) {
-    const std::int64_t row = request * config.num_qo_heads + head;
-    q[d] = load(problem.q(), row * pool.head_dim + static_cast<std::int64_t>(d), q_format);
-  }
-  std::vector<double> scores(static_cast<std::size_t>(length));
-  for (std::int32_t token = 0; token < length; ++token) {
-    double dot = 0;
-    for (std::size_t d = 0; d < q.size(); ++d) {
-      dot +=
-          q[d] * load(problem.pools().k(), offset(token) + static_cast<std::int64_t>(d), kv_format);
-    }
-    scores[static_cast<std::size_t>(token)] = dot * problem.sm_scale() * problem.k_scale(kv_head);
-  }
-
-  std::vector<double> out(q.size());
-  if (length == 0) return out;
-  const double max = *std::max_element(scores.begin(), scores.end());
-  double sum = 0;
-  for (std::int32_t token = 0; token < length; ++token) {
-    const double weight = std::exp(scores[static_cast<std::size_t>(token)] - max);
-    sum += weight;
-    for (std::size_t d = 0; d < out.size(); ++d) {
-      out[d] += weight *
-                load(problem.pools().v(), offset(token) + static_cast<std::int64_t>(d), kv_format);
-    }
-  }
-  for (double& value : out) value *= problem.v_scale(kv_head) / sum;
-  return out;
-}
-
-// Mean square error of a row relative to the reference's mean square.
-double relative_square_error(const Problem& problem, std::int64_t request, std::int32_t head) {
-  const NumberFormat format = format_of(HEADRACE_BFLOAT16);
-  const std::vector<double> expected = reference_row(problem, request, head);
-  const std::int64_t row = request * problem.config().num_qo_heads + head;
-  double error = 0;
-  double square = 0;
-  for (std::size_t d = 0; d < expected.size(); ++d) {
-    const std::int64_t index = row * problem.config().pool.head_dim + static_cast<std::int64_t>(d);
-    const double difference = load(problem.out(), index, format) - expected[d];
-    error += difference * difference;
-    square += expected[d] * expected[d];
-  }
-  if (square > 0) return error / square;
+double error_pct(double error, double size) {
+  if (size > 0) return 100 * error / size;
   return error == 0 ? 0 : std::numeric_limits<double>::infinity();
 }
 
 }  // namespace
 
-double rms_error_pct(const Problem& problem, int num_samples) {
-  const std::vector<std::int32_t>& seq_lens = problem.config().seq_lens;
-  Random random(problem.config().seed);
-  double sum = 0;
-  for (int sample = 0; sample < num_samples; ++sample) {
-    const std::int64_t request =
-        sample == 0 ? std::max_element(seq_lens.begin(), seq_lens.end()) - seq_lens.begin()
-                    : static_cast<std::int64_t>(random.below(seq_lens.size()));
-    const auto heads = static_cast<std::size_t>(problem.config().num_qo_heads);
-    sum += relative_square_error(problem, request, static_cast<std::int32_t>(random.below(heads)));
+std::vector<RequestHead> sample_rows(std::span<const std::int32_t> seq_lens,
+                                     std::int32_t num_qo_heads, std::int64_t max_tokens,
+                                     std::uint64_t seed) {
+  std::vector<RequestHead> rows;
+  for (std::int32_t request = 0; request < static_cast<std::int32_t>(seq_lens.size()); ++request) {
+    for (std::int32_t head = 0; head < num_qo_heads; ++head) rows.push_back({request, head});
   }
-  return 100 * std::sqrt(sum / num_samples);
+  const auto tokens = std::accumulate(seq_lens.begin(), seq_lens.end(), std::int64_t{0});
+  if (tokens * num_qo_heads <= max_tokens) return rows;
+
+  Random(seed).shuffle(std::span(rows));
+  const auto length = [&](const RequestHead& row) {
+    return std::int64_t{seq_lens[static_cast<std::size_t>(row.request)]};
+  };
+  const auto [shortest, longest] =
+      std::minmax_element(rows.begin(), rows.end(),
+                          [&](const auto& a, const auto& b) { return length(a) < length(b); });
+  std::vector<RequestHead> sample{*longest};
+  if (shortest != longest) sample.push_back(*shortest);
+  std::int64_t sampled_tokens = length(*longest) + length(*shortest);
+  for (const RequestHead& row : rows) {
+    if (row == *longest || row == *shortest || sampled_tokens + length(row) > max_tokens) continue;
+    sample.push_back(row);
+    sampled_tokens += length(row);
+  }
+  return sample;
+}
+
+Error compare(std::span<const double> actual, std::span<const double> expected) {
+  double error_squares = 0;
+  double squares = 0;
+  double max_error = 0;
+  double max_value = 0;
+  for (std::size_t i = 0; i < actual.size(); ++i) {
+    const double error = std::abs(actual[i] - expected[i]);
+    error_squares += error * error;
+    squares += expected[i] * expected[i];
+    max_error = std::max(max_error, error);
+    max_value = std::max(max_value, std::abs(expected[i]));
+  }
+  // The largest of what follows a NaN says nothing.
+  if (std::isnan(error_squares)) max_error = error_squares;
+  return {.rms_pct = error_pct(std::sqrt(error_squares), std::sqrt(squares)),
+          .max_pct = error_pct(max_error, max_value),
+          .num_checked = 0,
+          .num_rows = 0};
+}
+
+Error check(const Backend& backend, Problem& problem) {
+  const ProblemConfig& config = problem.config();
+  const NumberFormat format = format_of(HEADRACE_BFLOAT16);
+  std::vector<std::byte> out(problem.out_bytes(), std::byte{0xFF});  // NaN
+  backend.upload(problem.out(), out.data(), out.size());
+  problem.run(0);
+  backend.download(out.data(), problem.out(), out.size());
+
+  const std::vector<RequestHead> rows =
+      sample_rows(config.seq_lens, config.num_qo_heads, backend.reference_tokens(), config.seed);
+  const std::vector<double> expected =
+      backend.reference(problem.desc(), problem.args(0, nullptr), rows);
+  std::vector<double> actual;
+  actual.reserve(expected.size());
+  for (const RequestHead& row : rows) {
+    const std::int64_t first =
+        (std::int64_t{row.request} * config.num_qo_heads + row.head) * config.pool.head_dim;
+    for (std::int32_t d = 0; d < config.pool.head_dim; ++d) {
+      actual.push_back(load(out.data(), first + d, format));
+    }
+  }
+  Error error = compare(actual, expected);
+  error.num_checked = static_cast<std::int64_t>(rows.size());
+  error.num_rows = static_cast<std::int64_t>(config.seq_lens.size()) * config.num_qo_heads;
+  return error;
 }
 
 }  // namespace headrace::bench

@@ -1,7 +1,6 @@
 #include "bench/measure.h"
 
 #include <cstddef>
-#include <vector>
 
 #include "bench/statistics.h"
 
@@ -9,32 +8,30 @@ namespace headrace::bench {
 namespace {
 
 constexpr int kMaxRounds = 4;
-// Of the time spent on runs, what copying and reading may take.
-constexpr double kMemoryShare = 0.5;
 
 }  // namespace
 
-Measurement measure(const Device& device, Problem& problem, MemoryMeter& meter,
-                    const StopRule& rule) {
-  meter.forget();
-  problem.run_next();  // wakes the workers and touches every buffer once
+std::vector<double> repeat_us(const StopRule& rule, const std::function<double()>& sample) {
   std::vector<double> times_us;
-  double runs_us = 0;
-  double memory_us = 0;
+  double total_us = 0;
   for (int round = 1; round <= kMaxRounds; ++round) {
     const auto repetitions = static_cast<std::size_t>(rule.min_repetitions * round);
-    while (times_us.size() < repetitions || runs_us < 1e6 * rule.min_time_s * round) {
-      times_us.push_back(device.time_us([&] { problem.run_next(); }));
-      runs_us += times_us.back();
-      if (memory_us < kMemoryShare * runs_us) memory_us += meter.sample_us();
+    while (times_us.size() < repetitions || total_us < 1e6 * rule.min_time_s * round) {
+      times_us.push_back(sample());
+      total_us += times_us.back();
     }
     if (median_error_pct(times_us) <= rule.noise_pct) break;
   }
-  return {.repetitions = static_cast<std::int32_t>(times_us.size()),
-          .median_us = quantile(times_us, 0.5),
-          .p10_us = quantile(times_us, 0.1),
-          .p90_us = quantile(times_us, 0.9),
-          .memory = meter.speed()};
+  return times_us;
+}
+
+Timing summarise(const std::vector<double>& samples_us, std::int32_t runs_per_sample,
+                 double matched_copy_gbps) {
+  return {
+      .repetitions = static_cast<std::int32_t>(samples_us.size()),
+      .us = quantile(samples_us, 0.5) / runs_per_sample,
+      .spread_us = (quantile(samples_us, 0.9) - quantile(samples_us, 0.1)) / 2 / runs_per_sample,
+      .matched_copy_gbps = matched_copy_gbps};
 }
 
 }  // namespace headrace::bench

@@ -1,11 +1,9 @@
-// Times a problem and the memory in turn.
+// When a measurement is certain enough, and what it came to.
 #pragma once
 
 #include <cstdint>
-
-#include "bench/device.h"
-#include "bench/memory_meter.h"
-#include "bench/problem.h"
+#include <functional>
+#include <vector>
 
 namespace headrace::bench {
 
@@ -17,15 +15,19 @@ struct StopRule {
   double noise_pct;
 };
 
-struct Measurement {
+// Of one run of a problem.
+struct Timing {
   std::int32_t repetitions;
-  double median_us;
-  double p10_us;
-  double p90_us;
-  MemorySpeed memory;  // measured between the repetitions
+  double us;                 // median
+  double spread_us;          // half of the distance between the 10th and the 90th percentile
+  double matched_copy_gbps;  // a copy that moves as many bytes
 };
 
-Measurement measure(const Device& device, Problem& problem, MemoryMeter& meter,
-                    const StopRule& rule);
+// The times that `sample` returns, one per call, as many as the rule asks for.
+std::vector<double> repeat_us(const StopRule& rule, const std::function<double()>& sample);
+
+// Of samples that each took runs_per_sample runs.
+Timing summarise(const std::vector<double>& samples_us, std::int32_t runs_per_sample,
+                 double matched_copy_gbps);
 
 }  // namespace headrace::bench

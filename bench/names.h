@@ -23,7 +23,8 @@ inline const std::map<std::string, headrace_layout>& layouts() {
 }
 
 inline const std::map<std::string, headrace_device>& devices() {
-  static const std::map<std::string, headrace_device> names{{"cpu", HEADRACE_DEVICE_CPU}};
+  static const std::map<std::string, headrace_device> names{{"cpu", HEADRACE_DEVICE_CPU},
+                                                            {"cuda", HEADRACE_DEVICE_CUDA}};
   return names;
 }
 

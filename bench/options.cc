@@ -11,26 +11,65 @@ namespace headrace::bench {
 namespace {
 
 const char* const kDescription =
-    "Measures decode attention over a paged KV cache: time, GB/s of K and V, and per cent of a\n"
-    "plain copy (bytes read + bytes written over time) measured in between by as many threads;\n"
-    "\"read\" is how fast these threads read without computing anything.\n"
-    "The caches are cold: runs rotate over KV sets that together exceed the last-level cache.\n"
-    "Sampled results are checked against float64; a wrong one ends the program with status 1.";
+    "Measures decode attention over a paged KV cache: time, GB/s of K and V, per cent of the peak\n"
+    "copy rate (bytes read + bytes written over time), and per cent of a copy that moves as many\n"
+    "bytes. The caches are cold: runs rotate over KV sets that together exceed the last-level\n"
+    "cache. Results are checked against float64; a wrong one ends the program with status 1.";
 
-std::string footer() {
+const char* const kGridDescription = "measures the published problem; can be resumed";
+const char* const kRoofDescription = "measures what the memory can do, without arithmetic";
+const char* const kTableDescription = "prints results as Markdown";
+
+std::string run_footer() {
   return "Profiles (\"4k\" is 4096):\n" + profiles_help() +
          "\nExamples:\n"
          "  headrace-bench\n"
          "      a lognormal batch, a uniform one and one long request among short ones,\n"
          "      for bf16 and fp8 caches\n"
-         "  headrace-bench --profile uniform:8k --batch 1,4,16 --dtype fp8 --page-size 64\n"
-         "      three rows: 1, 4 and 16 requests of 8192 tokens\n"
+         "  headrace-bench --profile uniform:8k --batch 1,4,16 --dtype fp8 --page-size 16,64\n"
+         "      six rows: 1, 4 and 16 requests of 8192 tokens, each with both page sizes\n"
          "  headrace-bench --profile lognormal:2k,1.2 bimodal:512,16k,0.1 --seed 7 --json -\n"
          "      two skewed batches, the result as JSON on stdout\n"
-         "  headrace-bench --profile one-long:128k,31,4k --kv-heads 4 --query-heads 28 --workers "
-         "1\n"
-         "      one worker, a group of 7\n";
+         "  headrace-bench --device cpu --kv-heads 4 --query-heads 28 --workers 1\n"
+         "      one CPU thread, a group of 7\n"
+         "  headrace-bench grid --json grid.json\n"
+         "      the published problem; the same command goes on after an interruption\n"
+         "  headrace-bench table grid.json\n"
+         "      its results as Markdown\n";
 }
+
+const char* const kGridFooter =
+    "The published problem: batches of 1 to 256 requests of 1k to 128k tokens, uneven batches and\n"
+    "mixes of lengths; 32, 8 and 4 KV heads (32 query heads of 128 elements), pages of 16 and 64\n"
+    "tokens, bf16 and fp8 caches. The options restrict it; --layout adds hnd. Caches above 80 GB\n"
+    "and what does not fit into memory are skipped. It ends with a summary per size: rows, lowest\n"
+    "and median per cent of the peak copy rate.\n"
+    "\n"
+    "Examples:\n"
+    "  headrace-bench grid --json grid.json\n"
+    "      everything; the file is written after every row, and the same command goes on where it\n"
+    "      was stopped, if machine, commit and seed are the same\n"
+    "  headrace-bench grid --kv-heads 8 --dtype fp8 --max-mb 600\n"
+    "      what is small\n"
+    "  headrace-bench grid --layout nhd,hnd --batch 32\n"
+    "      both layouts\n";
+
+const char* const kRoofFooter =
+    "From 1 MiB to 4 GiB: the time of a copy that moves as many bytes (half read, half written), "
+    "of\n"
+    "a read, and on a GPU of reads of 4 KB and 2 KB pages in random order into shared memory; all\n"
+    "cold, the best of several ways.\n"
+    "\n"
+    "Example:\n"
+    "  headrace-bench roof --min-mb 16 --max-mb 600 --json roof.json\n";
+
+const char* const kTableFooter =
+    "Microseconds (per cent of peak copy) per batch, and a summary per size. Where several files\n"
+    "have the same row, the last one counts.\n"
+    "\n"
+    "Examples:\n"
+    "  headrace-bench table grid.json >> RESULTS.md\n"
+    "  headrace-bench table --brief nhd.json hnd.json\n";
 
 // CLI11's own validators write their ranges into the help and their maps into the messages.
 template <typename Enum>
@@ -57,119 +96,228 @@ CLI::Validator from_to(double low, double high) {
   return CLI::Validator(check, "");
 }
 
-void check_together(const Options& options) {
-  if (options.num_qo_heads % options.num_kv_heads != 0) {
-    throw CLI::ValidationError("--query-heads",
-                               fmt::format("needs a multiple of the {} KV heads, given {}",
-                                           options.num_kv_heads, options.num_qo_heads));
+// Options that several commands have. The strings that become `options` live as long as the parser.
+class Parser {
+ public:
+  explicit Parser(Options& options) : options_(options) {
+    app_.footer(run_footer());
+    app_.get_formatter()->column_width(32);
+    add_device(app_);
+    add_run();
+    add_batch(app_, "requests, e.g. 1,8,64; one row each");
+    add_attention(app_,
+                  "cache: bf16, fp16, f32, fp8; one row each. Queries and\n"
+                  "outputs are bf16");
+    add_query_heads();
+    add_measurement(app_);
+    add_json(app_, "write the result here; - is stdout, without table");
+    app_.require_subcommand(0, 1);
+
+    CLI::App& grid = add_command(Command::kGrid, "grid", kGridDescription, kGridFooter);
+    add_device(grid);
+    add_batch(grid, "only these numbers of requests, e.g. 1,8");
+    add_attention(grid, "cache: bf16, fp8; one row each");
+    add_size(grid);
+    add_measurement(grid);
+    add_json(grid,
+             "keep the results here and do not measure again what it\n"
+             "holds; - is stdout, without table");
+
+    CLI::App& roof = add_command(Command::kRoof, "roof", kRoofDescription, kRoofFooter);
+    add_device(roof);
+    add_size(roof);
+    add_working_set(roof);
+    add_json(roof, "write the result here; - is stdout, without table");
+
+    CLI::App& table = add_command(Command::kTable, "table", kTableDescription, kTableFooter);
+    table.add_option("FILE", options_.files, "results as JSON")->required();
+    table.add_flag("--brief", options_.brief, "only the summary");
   }
-}
+
+  // Throws what CLI11 or Profile::parse() throw.
+  void parse(int argc, char** argv) {
+    app_.parse(argc, argv);
+    if (options_.command != Command::kRun) {
+      require_no_options_before_command();
+      return;
+    }
+    for (const std::string& text : profiles_) options_.profiles.push_back(Profile::parse(text));
+    set_default(options_.batches, {32});
+    set_default(options_.kv_heads, {8});
+    set_default(options_.page_sizes, {16});
+    set_default(options_.cache_dtypes, {HEADRACE_BFLOAT16, HEADRACE_FLOAT8_E4M3});
+    for (const std::int32_t kv_heads : options_.kv_heads) {
+      if (options_.num_qo_heads % kv_heads == 0) continue;
+      throw CLI::ValidationError(
+          "--query-heads", fmt::format("needs a multiple of the {} KV heads, given {}", kv_heads,
+                                       options_.num_qo_heads));
+    }
+  }
+
+  int exit(const CLI::Success& success) const { return app_.exit(success); }
+
+ private:
+  template <typename T>
+  static void set_default(std::vector<T>& values, std::vector<T> defaults) {
+    if (values.empty()) values = std::move(defaults);
+  }
+
+  // They would go unheard.
+  void require_no_options_before_command() const {
+    for (const CLI::Option* option : app_.get_options()) {
+      if (option->count() == 0) continue;
+      throw CLI::ValidationError(option->get_name(), "options of a command follow its name");
+    }
+  }
+
+  CLI::App& add_command(Command command, const char* name, const char* description,
+                        const char* footer) {
+    CLI::App& app = *app_.add_subcommand(name, description);
+    app.get_formatter()->column_width(32);
+    app.footer(footer);
+    app.callback([this, command] { options_.command = command; });
+    return app;
+  }
+
+  void add_device(CLI::App& app) {
+    app.add_option("--device", options_.device, "cpu or cuda; by default a GPU where there is one")
+        ->transform(one_of(devices()))
+        ->type_name("NAME");
+    app.add_option("--workers", options_.workers, "CPU threads or GPU blocks; 0: one per processor")
+        ->check(from_to(0, 4096))
+        ->capture_default_str()
+        ->type_name("N");
+  }
+
+  void add_run() {
+    app_.add_option("--profile", profiles_, "lengths of the requests, see below; one row each")
+        ->group("Batch")
+        ->type_name("PROFILE");
+  }
+
+  void add_batch(CLI::App& app, const char* help) {
+    app.add_option("--batch", options_.batches, help)
+        ->delimiter(',')
+        ->check(from_to(1, 65536))
+        ->group("Batch")
+        ->type_name("N[,N]");
+    app.add_option("--seed", options_.seed, "for lengths, page order and values")
+        ->capture_default_str()
+        ->group("Batch")
+        ->type_name("N");
+  }
+
+  void add_attention(CLI::App& app, const char* dtype_help) {
+    app.add_option("--kv-heads", options_.kv_heads, "KV heads, e.g. 8,4; one row each")
+        ->delimiter(',')
+        ->check(positive_)
+        ->group("Attention")
+        ->type_name("N[,N]");
+    app.add_option("--page-size", options_.page_sizes, "tokens per page, e.g. 16,64; one row each")
+        ->delimiter(',')
+        ->check(positive_)
+        ->group("Attention")
+        ->type_name("N[,N]");
+    app.add_option("--dtype", options_.cache_dtypes, dtype_help)
+        ->delimiter(',')
+        ->transform(one_of(dtypes()))
+        ->group("Attention")
+        ->type_name("NAME[,NAME]");
+    app.add_option("--layout", options_.layouts,
+                   "page: nhd (token, head; default) or hnd (head, token);\n"
+                   "one row each")
+        ->delimiter(',')
+        ->transform(one_of(layouts()))
+        ->group("Attention")
+        ->type_name("NAME[,NAME]");
+  }
+
+  void add_query_heads() {
+    app_.add_option("--query-heads", options_.num_qo_heads, "query heads, a multiple of KV heads")
+        ->check(positive_)
+        ->capture_default_str()
+        ->group("Attention")
+        ->type_name("N");
+    app_.add_option("--head-dim", options_.head_dim, "elements per head")
+        ->check(positive_)
+        ->capture_default_str()
+        ->group("Attention")
+        ->type_name("N");
+    app_.add_flag_callback(
+            "--no-head-scales", [this] { options_.head_scales = false; },
+            "fp8 without per-head K and V scales")
+        ->group("Attention");
+  }
+
+  void add_size(CLI::App& app) {
+    constexpr double kMaxMb = 1e9;
+    app.add_option("--min-mb", options_.min_mb, "only from so many MB (10^6 bytes) up")
+        ->check(from_to(0.0, kMaxMb))
+        ->group("Size")
+        ->type_name("MB");
+    app.add_option("--max-mb", options_.max_mb, "only up to so many MB")
+        ->check(from_to(0.0, kMaxMb))
+        ->group("Size")
+        ->type_name("MB");
+  }
+
+  void add_working_set(CLI::App& app) {
+    app.add_option("--working-set", options_.working_set_mib,
+                   "what is read at least before anything is read again; 0:\n"
+                   "four times the last-level cache")
+        ->check(from_to(0, 1 << 20))
+        ->capture_default_str()
+        ->group("Measurement")
+        ->type_name("MIB");
+  }
+
+  void add_measurement(CLI::App& app) {
+    app.add_option("--repetitions", options_.min_repetitions,
+                   "runs per row (GPU: replays of a graph of runs), at least")
+        ->check(from_to(1, 1000000))
+        ->capture_default_str()
+        ->group("Measurement")
+        ->type_name("N");
+    app.add_option("--min-time", options_.min_time_s,
+                   "seconds per row, at least; by default 1 on a CPU, 0.2 on a\n"
+                   "GPU")
+        ->check(from_to(0.0, 3600.0))
+        ->group("Measurement")
+        ->type_name("SECONDS");
+    app.add_option("--noise", options_.noise_pct,
+                   "go on, up to 4 x the minima, until the standard error of\n"
+                   "the median is below this")
+        ->check(from_to(0.0, 100.0))
+        ->capture_default_str()
+        ->group("Measurement")
+        ->type_name("PERCENT");
+    add_working_set(app);
+  }
+
+  void add_json(CLI::App& app, const char* help) {
+    app.add_option("--json", options_.json_path, help)->type_name("PATH");
+  }
+
+  Options& options_;
+  CLI::Validator positive_ = from_to(1, std::numeric_limits<std::int32_t>::max());
+  std::vector<std::string> profiles_{"lognormal:1k,1", "uniform:2k", "one-long:32k,31,1k"};
+  CLI::App app_{kDescription, "headrace-bench"};
+};
 
 }  // namespace
 
+void print_bad_options(const char* message) {
+  fmt::print(stderr, "headrace-bench: {}\nTry headrace-bench --help.\n", message);
+}
+
 std::optional<int> parse_options(int argc, char** argv, Options& options) {
-  CLI::App app(kDescription, "headrace-bench");
-  app.footer(footer());
-  app.get_formatter()->column_width(32);
-
-  std::vector<std::string> profiles{"lognormal:1k,1", "uniform:2k", "one-long:32k,31,1k"};
-  options.batches = {32};
-  options.cache_dtypes = {HEADRACE_BFLOAT16, HEADRACE_FLOAT8_E4M3};
-  const CLI::Validator positive = from_to(1, std::numeric_limits<std::int32_t>::max());
-
-  app.add_option("--device", options.device, "cpu; cuda-bench measures GPUs")
-      ->transform(one_of(devices()))
-      ->type_name("NAME");
-  app.add_option("--workers", options.workers, "CPU threads; 0: one per processor")
-      ->check(from_to(0, 4096))
-      ->capture_default_str()
-      ->type_name("N");
-
-  app.add_option("--profile", profiles, "lengths of the requests, see below; one row each")
-      ->group("Batch")
-      ->type_name("PROFILE");
-  app.add_option("--batch", options.batches, "requests, e.g. 1,8,64; one row each")
-      ->delimiter(',')
-      ->check(from_to(1, 65536))
-      ->capture_default_str()
-      ->group("Batch")
-      ->type_name("N[,N]");
-  app.add_option("--seed", options.seed, "for lengths, page order and values")
-      ->capture_default_str()
-      ->group("Batch")
-      ->type_name("N");
-
-  app.add_option("--kv-heads", options.num_kv_heads, "KV heads, a divisor of the query heads")
-      ->check(positive)
-      ->capture_default_str()
-      ->group("Attention")
-      ->type_name("N");
-  app.add_option("--query-heads", options.num_qo_heads, "query heads")
-      ->check(positive)
-      ->capture_default_str()
-      ->group("Attention")
-      ->type_name("N");
-  app.add_option("--head-dim", options.head_dim, "elements per head")
-      ->check(positive)
-      ->capture_default_str()
-      ->group("Attention")
-      ->type_name("N");
-  app.add_option("--dtype", options.cache_dtypes,
-                 "cache: bf16, fp16, f32, fp8; one row each. Queries and\n"
-                 "outputs are bf16")
-      ->delimiter(',')
-      ->transform(one_of(dtypes()))
-      ->group("Attention")
-      ->type_name("NAME[,NAME]");
-  app.add_option("--page-size", options.page_size, "tokens per page")
-      ->check(positive)
-      ->capture_default_str()
-      ->group("Attention")
-      ->type_name("N");
-  app.add_option("--layout", options.layout, "page: nhd (token, head) or hnd (head, token)")
-      ->transform(one_of(layouts()))
-      ->group("Attention")
-      ->type_name("NAME");
-  app.add_flag_callback(
-         "--no-head-scales", [&] { options.head_scales = false; },
-         "fp8 without per-head K and V scales")
-      ->group("Attention");
-
-  app.add_option("--repetitions", options.min_repetitions, "runs per row, at least")
-      ->check(from_to(1, 1000000))
-      ->capture_default_str()
-      ->group("Measurement")
-      ->type_name("N");
-  app.add_option("--min-time", options.min_time_s, "seconds per row, at least")
-      ->check(from_to(0.0, 3600.0))
-      ->capture_default_str()
-      ->group("Measurement")
-      ->type_name("SECONDS");
-  app.add_option("--noise", options.noise_pct,
-                 "go on, up to 4 x the minima, until the standard error of\n"
-                 "the median is below this")
-      ->check(from_to(0.0, 100.0))
-      ->capture_default_str()
-      ->group("Measurement")
-      ->type_name("PERCENT");
-  app.add_option("--working-set", options.working_set_mib,
-                 "least size of all KV sets, and of a copy buffer; 0: four\n"
-                 "times the last-level cache")
-      ->check(from_to(0, 1 << 20))
-      ->capture_default_str()
-      ->group("Measurement")
-      ->type_name("MIB");
-  app.add_option("--json", options.json_path, "write the result here; - is stdout, without table")
-      ->type_name("PATH");
-
+  Parser parser(options);
   try {
-    app.parse(argc, argv);
-    for (const std::string& profile : profiles) options.profiles.push_back(Profile::parse(profile));
-    check_together(options);
+    parser.parse(argc, argv);
   } catch (const CLI::Success& success) {
-    return app.exit(success);
+    return parser.exit(success);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "headrace-bench: {}\nTry headrace-bench --help.\n", error.what());
+    print_bad_options(error.what());
     return kBadOptions;
   }
   return std::nullopt;

@@ -3,60 +3,59 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <string>
 #include <vector>
 
-#include "bench/device.h"
-#include "bench/kv_pools.h"
+#include "bench/backend.h"
+#include "bench/kv_sets.h"
 #include "headrace/headrace.hpp"
 
 namespace headrace::bench {
 
 struct ProblemConfig {
+  std::string profile;
   std::vector<std::int32_t> seq_lens;
   std::int32_t num_qo_heads;
   PoolShape pool;
   bool head_scales;  // random per-head K and V scales, else none
-  std::size_t working_set_bytes;
   std::uint64_t seed;
+
+  // K and V of all valid tokens: what one run has to read.
+  std::size_t kv_bytes() const;
 };
 
 class Problem {
  public:
-  // Throws std::runtime_error where the library or the memory refuses.
-  Problem(const Device& device, const ProblemConfig& config);
+  // Throws where the library or the memory refuses. The pools must outlive it.
+  Problem(const Backend& backend, KvPools& pools, const ProblemConfig& config);
 
-  // One decode step on the KV set that follows the previous one.
-  void run_next();
+  // One decode step on a KV set; on CUDA in the order of `stream`.
+  void run(std::int64_t set, void* stream = nullptr) { plan_.run(args(set, stream)); }
 
-  // K and V of all valid tokens: what one run has to read.
-  std::size_t kv_bytes() const;
-
+  headrace_run_args args(std::int64_t set, void* stream) const;
+  const headrace_attention_desc& desc() const { return desc_; }
   const ProblemConfig& config() const { return config_; }
-  const KvPools& pools() const { return pools_; }
-  float sm_scale() const { return desc_.sm_scale; }
-  std::int64_t last_set() const { return last_set_; }
-  const std::byte* q() const { return q_.data(); }  // [num_requests, num_qo_heads, head_dim] bf16
-  const std::byte* out() const { return out_.data(); }  // the same shape
-  double k_scale(std::int32_t head) const;
-  double v_scale(std::int32_t head) const;
+  std::int64_t num_sets() const { return sizes_.num_sets; }
+  std::byte* out() const { return out_.get(); }  // [num_requests, num_qo_heads, head_dim] bf16
+  std::size_t out_bytes() const { return out_bytes_; }
 
  private:
-  Problem(const Device& device, const ProblemConfig& config, Random random);
-  void make_plan(const Device& device);
-
   ProblemConfig config_;
-  KvPools pools_;
   headrace_attention_desc desc_;
-  std::vector<std::byte> q_;
-  std::vector<std::byte> out_;
-  std::vector<float> k_scales_;  // [num_kv_heads]; empty for none
-  std::vector<float> v_scales_;
-  std::int64_t last_set_;
+  headrace_plan_options plan_options_;
+  headrace_plan_sizes plan_sizes_;
   Memory plan_buffer_;
   Memory workspace_;
-  std::size_t workspace_bytes_ = 0;
-  std::optional<Plan> plan_;
+  Plan plan_;
+
+  const KvPools& pools_;
+  SetSizes sizes_;
+  Memory tables_;    // [num_sets, num_requests, table_stride] int32
+  Memory seq_lens_;  // [num_requests] int32
+  Memory scales_;    // [2, num_kv_heads] float: K, V
+  Memory q_;         // as out
+  Memory out_;
+  std::size_t out_bytes_;
 };
 
 }  // namespace headrace::bench

@@ -3,6 +3,7 @@
 #include <cuda_fp8.h>
 
 #include <cmath>
+#include <vector>
 
 #include "bench/cuda/device.h"
 #include "bench/cuda/reference.h"
@@ -22,9 +23,9 @@ __device__ std::uint32_t mix(std::uint64_t x) {  // a bijection of 64 bits, its 
 }
 
 template <typename T>
-__global__ void fill(T* data, std::size_t elements, std::uint64_t seed) {
-  const std::size_t step = std::size_t{gridDim.x} * blockDim.x;
-  for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < elements;
+__global__ void fill(T* data, std::int64_t begin, std::int64_t end, std::uint64_t seed) {
+  const std::int64_t step = std::int64_t{gridDim.x} * blockDim.x;
+  for (std::int64_t i = begin + std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < end;
        i += step) {
     const float radius_bits = (mix((seed << 40) + 2 * i + 1) + 1.0f) * 0x1p-32f;
     const float angle = mix((seed << 40) + 2 * i + 2) * 0x1p-31f;  // in half turns
@@ -38,6 +39,8 @@ __device__ double load(const void* data, std::int64_t i, headrace_dtype dtype) {
       return __bfloat162float(static_cast<const __nv_bfloat16*>(data)[i]);
     case HEADRACE_FLOAT16:
       return __half2float(static_cast<const __half*>(data)[i]);
+    case HEADRACE_FLOAT32:
+      return static_cast<const float*>(data)[i];
     default:
       return static_cast<float>(static_cast<const __nv_fp8_e4m3*>(data)[i]);
   }
@@ -58,13 +61,12 @@ __device__ double combine_block(double value, double* scratch, const Combine& co
   return result;
 }
 
-// One block per (request, query head).
+// One block per row.
 __global__ void attend(headrace_attention_desc desc, headrace_run_args args,
-                       const std::int64_t* first_token, double* all_scores, double* out,
-                       double* lse) {
+                       const RequestHead* rows, const std::int64_t* first_score, double* all_scores,
+                       double* out) {
   __shared__ double scratch[kThreads];
-  const int request = blockIdx.x;
-  const int head = blockIdx.y;
+  const auto [request, head] = rows[blockIdx.x];
   const int kv_head = head / (desc.num_qo_heads / desc.num_kv_heads);
   const int len = args.seq_lens[request];
   const bool nhd = desc.layout == HEADRACE_NHD;
@@ -76,8 +78,8 @@ __global__ void attend(headrace_attention_desc desc, headrace_run_args args,
     return pages[token / desc.page_size] * page_stride + token % desc.page_size * token_stride +
            kv_head * head_stride;
   };
-  double* scores = all_scores + first_token[request] * desc.num_qo_heads + std::int64_t{head} * len;
-  const std::int64_t row = std::int64_t{request} * desc.num_qo_heads + head;
+  double* scores = all_scores + first_score[blockIdx.x];
+  const std::int64_t q_row = std::int64_t{request} * desc.num_qo_heads + head;
   const double k_scale = args.k_scale != nullptr ? args.k_scale[kv_head] : 1.0;
   const double v_scale = args.v_scale != nullptr ? args.v_scale[kv_head] : 1.0;
 
@@ -85,7 +87,7 @@ __global__ void attend(headrace_attention_desc desc, headrace_run_args args,
   for (int token = threadIdx.x; token < len; token += kThreads) {
     double dot = 0;
     for (int d = 0; d < kHeadDim; ++d) {
-      dot += load(args.q, row * kHeadDim + d, desc.q_dtype) *
+      dot += load(args.q, q_row * kHeadDim + d, desc.q_dtype) *
              load(args.k_cache, offset(token) + d, desc.kv_dtype);
     }
     scores[token] = dot * desc.sm_scale * k_scale;
@@ -107,35 +109,53 @@ __global__ void attend(headrace_attention_desc desc, headrace_run_args args,
   scratch[threadIdx.x] = value;
   __syncthreads();
   if (threadIdx.x < kHeadDim) {
-    out[row * kHeadDim + d] = len > 0 ? (scratch[d] + scratch[d + kHeadDim]) / sum * v_scale : 0.0;
+    out[std::int64_t{blockIdx.x} * kHeadDim + d] =
+        len > 0 ? (scratch[d] + scratch[d + kHeadDim]) / sum * v_scale : 0.0;
   }
-  if (threadIdx.x == 0) lse[row] = len > 0 ? largest + log(sum) : -INFINITY;
 }
 
 }  // namespace
 
-void fill_normal(void* data, std::size_t elements, headrace_dtype dtype, std::uint64_t seed) {
+void fill_normal(void* data, std::int64_t begin, std::int64_t end, headrace_dtype dtype,
+                 std::uint64_t seed) {
   constexpr int kBlocks = 1024;
   switch (dtype) {
     case HEADRACE_BFLOAT16:
-      fill<<<kBlocks, kThreads>>>(static_cast<__nv_bfloat16*>(data), elements, seed);
+      fill<<<kBlocks, kThreads>>>(static_cast<__nv_bfloat16*>(data), begin, end, seed);
       break;
     case HEADRACE_FLOAT16:
-      fill<<<kBlocks, kThreads>>>(static_cast<__half*>(data), elements, seed);
+      fill<<<kBlocks, kThreads>>>(static_cast<__half*>(data), begin, end, seed);
       break;
-    default:
-      fill<<<kBlocks, kThreads>>>(static_cast<__nv_fp8_e4m3*>(data), elements, seed);
+    case HEADRACE_FLOAT32:
+      fill<<<kBlocks, kThreads>>>(static_cast<float*>(data), begin, end, seed);
+      break;
+    case HEADRACE_FLOAT8_E4M3:
+      fill<<<kBlocks, kThreads>>>(static_cast<__nv_fp8_e4m3*>(data), begin, end, seed);
+      break;
   }
   check(cudaGetLastError(), "fill");
 }
 
-void compute_reference(const Reference& reference) {
-  const dim3 grid(static_cast<unsigned>(reference.args->num_requests),
-                  static_cast<unsigned>(reference.desc->num_qo_heads));
-  attend<<<grid, kThreads>>>(*reference.desc, *reference.args, reference.first_token,
-                             reference.scores, reference.out, reference.lse);
+std::vector<double> reference(const headrace_attention_desc& desc, const headrace_run_args& args,
+                              std::span<const RequestHead> rows) {
+  std::vector<std::int32_t> seq_lens(static_cast<std::size_t>(args.num_requests));
+  check(cudaMemcpy(seq_lens.data(), args.seq_lens, seq_lens.size() * sizeof(std::int32_t),
+                   cudaMemcpyDeviceToHost),
+        "download");
+  std::vector<std::int64_t> first_score;
+  std::int64_t num_scores = 0;
+  for (const RequestHead& row : rows) {
+    first_score.push_back(num_scores);
+    num_scores += seq_lens[static_cast<std::size_t>(row.request)];
+  }
+  const Array<RequestHead> device_rows{rows};
+  const Array<std::int64_t> device_first_score{std::span<const std::int64_t>(first_score)};
+  const Array<double> scores(static_cast<std::size_t>(num_scores));
+  const Array<double> out(rows.size() * kHeadDim);
+  attend<<<static_cast<unsigned>(rows.size()), kThreads>>>(
+      desc, args, device_rows.data(), device_first_score.data(), scores.data(), out.data());
   check(cudaGetLastError(), "reference");
-  check(cudaDeviceSynchronize(), "reference");
+  return out.download();
 }
 
 }  // namespace headrace::bench::cuda
