@@ -15,8 +15,9 @@ namespace {
 
 // Tables of tiny batches would outgrow the pools.
 constexpr std::int64_t kMaxSets = 1024;
-// Of a set this many times as large as what makes another one cold, a cache keeps a few per cent.
-constexpr std::size_t kColdAlone = 8;
+// Of a set this many times as large as what makes another one cold (four caches), the cache keeps
+// less than one per cent.
+constexpr std::size_t kColdAlone = 32;
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 

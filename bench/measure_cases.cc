@@ -66,6 +66,7 @@ class Measurer {
   int run() {
     resume_or_measure_copy();
     skip_large_ones();
+    if (prints_table()) save();  // a file that cannot be written is better known now
     reserve_pools();
     for (const ProblemConfig& config : cases_) {
       profile_width_ = std::max(profile_width_, config.profile.size());
@@ -83,9 +84,7 @@ class Measurer {
         progress.show(i, fmt::format("{} x {} {}", key.batch, key.profile, key.dtype));
         results_.put(measure(cases_[i]));
         progress.clear();
-        if (!options_.json_path.empty() && options_.json_path != "-") {
-          write_json(options_.json_path, to_json(results_));
-        }
+        if (prints_table()) save();
       }
       if (prints_table()) fmt::print("{}\n", table_line(*results_.find(key), profile_width_));
       std::fflush(stdout);
@@ -96,6 +95,9 @@ class Measurer {
  private:
   bool is_grid() const { return options_.command == Command::kGrid; }
   bool prints_table() const { return options_.json_path != "-"; }
+  void save() const {
+    if (!options_.json_path.empty()) write_json(options_.json_path, to_json(results_));
+  }
 
   // What an earlier call has skipped may fit now, so only measured rows are kept.
   void resume_or_measure_copy() {
@@ -153,7 +155,7 @@ class Measurer {
   int finish() const {
     std::vector<Row> rows;
     for (const ProblemConfig& config : cases_) rows.push_back(*results_.find(key_of(config)));
-    if (!options_.json_path.empty()) write_json(options_.json_path, to_json(results_));
+    save();
     if (is_grid() && prints_table()) {
       fmt::print("{}\n{}", skipped_lines(rows), markdown_summary(rows));
     }

@@ -2,6 +2,8 @@
 // standard, the distributions are not), so that a seed names the same batch everywhere.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -30,9 +32,19 @@ class Random {
     return static_cast<std::size_t>(uniform() * static_cast<double>(count));
   }
 
+  // Draws some places ahead, so that their memory is on its way: page tables outgrow the caches.
   template <typename T>
   void shuffle(std::span<T> values) {
-    for (std::size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[below(i)]);
+    std::array<std::size_t, 32> places;
+    for (std::size_t left = values.size(); left > 1;) {
+      const std::size_t count = std::min(places.size(), left - 1);
+      for (std::size_t i = 0; i < count; ++i) {
+        places[i] = below(left - i);
+        __builtin_prefetch(&values[places[i]], 1);
+      }
+      for (std::size_t i = 0; i < count; ++i) std::swap(values[left - i - 1], values[places[i]]);
+      left -= count;
+    }
   }
 
  private:

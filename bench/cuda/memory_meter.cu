@@ -71,7 +71,8 @@ double MemoryMeter::time_us(std::size_t bytes, std::size_t num_places,
   constexpr std::int32_t kReplays = 10;
   constexpr std::size_t kMinCalls = 2;
   constexpr std::size_t kUsualCalls = 32;
-  const std::size_t cold_calls = std::max(cold_bytes_ / bytes + 1, kUsualCalls);
+  constexpr std::size_t kMaxCalls = 1024;
+  const std::size_t cold_calls = std::clamp(cold_bytes_ / bytes + 1, kUsualCalls, kMaxCalls);
   const auto num_calls =
       static_cast<std::int32_t>(std::max(std::min(num_places, cold_calls), kMinCalls));
   TimedGraph graph(num_calls, [&](std::int32_t i, cudaStream_t stream) {

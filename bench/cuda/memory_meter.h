@@ -16,7 +16,8 @@ class MemoryMeter {
   static constexpr std::size_t kMaxCopyBytes = std::size_t{8} << 30;
   static constexpr std::size_t kMaxReadBytes = kMaxCopyBytes / 2;
 
-  // Between two visits of a place at least cold_bytes are moved.
+  // Between two visits of a place at least cold_bytes are moved, or a thousand times as much as in
+  // one.
   explicit MemoryMeter(std::size_t cold_bytes);
 
   // us of a copy that moves `bytes` (half of them read, half written): the best of cudaMemcpyAsync

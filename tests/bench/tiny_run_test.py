@@ -249,6 +249,11 @@ headrace 0.1.0 (abc1234) on Some GPU, driver 1.2.3; peak copy 4000.0 GB/s
         self.assertEqual(result.returncode, 1)
         self.assertIn("'/nowhere.json' cannot be read", result.stderr)
 
+    def test_a_file_that_cannot_be_written_is_named(self):
+        result = run(*TINY, '--profile', 'uniform:10', '--json', '/nowhere/report.json')
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("'/nowhere/report.json' cannot be written", result.stderr)
+
     def test_too_little_memory_is_said_before_it_is_used(self):
         result = run(*TINY, '--profile', 'uniform:2000000000', '--batch', '1')
         self.assertEqual(result.returncode, 1)
