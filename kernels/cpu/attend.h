@@ -17,6 +17,12 @@ inline constexpr std::size_t kMaxTileTokens = 64;
 // Query heads that share one pass over the keys or values of a tile: 1, 2 or 4.
 inline constexpr std::size_t kMaxBlockHeads = 4;
 
+// Every head dim is a multiple of this.
+inline constexpr std::size_t kHeadDimUnit = 16;
+
+// Floats of a row of queries or results: the head dim in whole loads of any instruction set.
+constexpr std::size_t row_floats(std::size_t head_dim) { return (head_dim + 63) / 64 * 64; }
+
 // The group in whole blocks: 4 + 4 + ... + 1, 2 or 4. Three heads are a block of 4 with one of
 // zeros.
 constexpr std::size_t padded_group(std::size_t group) { return group % 4 == 3 ? group + 1 : group; }
@@ -35,13 +41,13 @@ struct SoftmaxState {
 // Scratch memory of one worker.
 struct Scratch {
   float* result;          // a Partial: of an item that is not split, or of a merge
-  float* q;               // [num_kv_heads, padded group, head_dim], scaled, in the order of the
+  float* q;               // [num_kv_heads, padded group, row_floats], scaled, in the order of the
                           // widened cache elements
-  float* acc;             // [num_kv_heads, padded group, head_dim], in the same order
+  float* acc;             // [num_kv_heads, padded group, row_floats], in the same order
   SoftmaxState* softmax;  // [num_kv_heads, blocks]
   float* scores;          // [blocks, tile tokens, heads of the block] of one KV head, then their
                           // exponentials
-  float* wide;            // [tile tokens, head_dim]: keys or values, widened; large groups only
+  float* wide;            // [tile tokens, row_floats]: keys or values, widened; large groups only
 };
 
 // Where they lie: byte offsets, multiples of 64.
@@ -52,7 +58,7 @@ struct ScratchLayout {
     const auto lines = [](std::size_t bytes) { return (bytes + 63) / 64 * 64; };
     const std::size_t heads = padded_group(shape.group);
     const std::size_t rows_bytes =
-        lines(shape.num_kv_heads * heads * shape.head_dim * sizeof(float));
+        lines(shape.num_kv_heads * heads * row_floats(shape.head_dim) * sizeof(float));
     q = lines(shape.partial_floats() * sizeof(float));
     acc = q + rows_bytes;
     softmax = acc + rows_bytes;
@@ -60,7 +66,7 @@ struct ScratchLayout {
     wide = scores + lines(heads * kMaxTileTokens * sizeof(float));
     total = wide;
     if (shape.group > kMaxBlockHeads) {
-      total += lines(kMaxTileTokens * shape.head_dim * sizeof(float));
+      total += lines(kMaxTileTokens * row_floats(shape.head_dim) * sizeof(float));
     }
   }
 

@@ -41,6 +41,7 @@ class Attention {
         scratch_(scratch),
         padded_group_(padded_group(shape.group)),
         num_blocks_(num_blocks(shape.group)),
+        stride_(row_floats(shape.head_dim)),
         first_kv_head_(static_cast<std::int64_t>(item.kv_head * shape.num_kv_heads)) {}
 
   void run(const scheduler::TokenRange& tokens, const Partial& result) {
@@ -76,7 +77,7 @@ class Attention {
   }
   // Offset of a block's first row in q and acc.
   std::size_t block_offset(std::size_t head, std::size_t block) const {
-    return (head * padded_group_ + block * kMaxBlockHeads) * shape_.head_dim;
+    return (head * padded_group_ + block * kMaxBlockHeads) * stride_;
   }
   SoftmaxState& softmax(std::size_t head, std::size_t block) const {
     return scratch_.softmax[head * num_blocks_ + block];
@@ -85,8 +86,8 @@ class Attention {
   // Queries to float32, times everything that a score is multiplied by.
   void begin() const {
     const std::size_t num_rows = shape_.num_kv_heads * padded_group_;
-    std::fill_n(scratch_.q, num_rows * shape_.head_dim, 0.0f);
-    std::fill_n(scratch_.acc, num_rows * shape_.head_dim, 0.0f);
+    std::fill_n(scratch_.q, num_rows * stride_, 0.0f);
+    std::fill_n(scratch_.acc, num_rows * stride_, 0.0f);
     float* const row = scratch_.result;  // not in use yet
     for (std::size_t head = 0; head < shape_.num_kv_heads; ++head) {
       const std::int64_t kv_head = first_kv_head_ + static_cast<std::int64_t>(head);
@@ -97,7 +98,7 @@ class Attention {
         load_row(params_.q_dtype, params_.q,
                  item_.request * params_.q_request_stride + qo_head * params_.q_head_stride,
                  shape_.head_dim, row);
-        float* const target = scratch_.q + (head * padded_group_ + h) * shape_.head_dim;
+        float* const target = scratch_.q + (head * padded_group_ + h) * stride_;
         for (std::size_t d = 0; d < shape_.head_dim; ++d) {
           target[widened_index<Cache>(d)] = static_cast<float>(row[d] * factor);
         }
@@ -132,9 +133,10 @@ class Attention {
   }
 
   void add_tile(const Tile& tile, const Tile& next) const {
-    Prefetcher<Element> ahead(next.keys, next.values, shape_.num_kv_heads, params_.k.head_stride,
-                              params_.v.head_stride, params_.k.head_stride < params_.k.token_stride,
-                              shape_.head_dim);
+    // After the last tile there is nothing to ask for; what is here already costs little.
+    const Tile& wanted = next.keys.count != 0 ? next : tile;
+    Prefetcher<Element> ahead(wanted.keys, wanted.values, shape_.num_kv_heads,
+                              params_.k.head_stride, params_.v.head_stride, shape_.head_dim);
     Rows<Element> keys, values;
     keys.count = values.count = tile.keys.count;
     for (std::size_t head = 0; head < shape_.num_kv_heads; ++head) {
@@ -158,12 +160,12 @@ class Attention {
     } else {
       Rows<float> wide;
       NoPrefetcher none;
-      widen_tile<Cache>(keys, shape_.head_dim, ahead, scratch_.wide, wide);
+      widen_tile<Cache>(keys, shape_.head_dim, stride_, ahead, scratch_.wide, wide);
       for (std::size_t block = 0; block < num_blocks_; ++block) {
         score_block<Float32>(head, block, wide, none);
         finish_scores(head, block, keys);
       }
-      widen_tile<Cache>(values, shape_.head_dim, ahead, scratch_.wide, wide);
+      widen_tile<Cache>(values, shape_.head_dim, stride_, ahead, scratch_.wide, wide);
       for (std::size_t block = 0; block < num_blocks_; ++block) {
         add_block_values<Float32>(head, block, wide, none);
       }
@@ -171,18 +173,26 @@ class Attention {
     spread_value_nans(head, values);
   }
 
+  // How many elements of a row of Stored there are: widened rows end with whole loads.
+  template <class Stored>
+  std::size_t num_elements() const {
+    if (std::is_same_v<Stored, Cache>) return shape_.head_dim;
+    return (shape_.head_dim + Cache::kElements - 1) / Cache::kElements * Cache::kElements;
+  }
+
   template <class Stored, class Ahead>
   void score_block(std::size_t head, std::size_t block, const Rows<typename Stored::Element>& keys,
                    Ahead& ahead) const {
     const float* const q = scratch_.q + block_offset(head, block);
     float* const scores = block_scores(block);
+    const std::size_t elements = num_elements<Stored>();
     switch (block_heads(block)) {
       case 1:
-        return score_tile<Stored, 1>(keys, q, shape_.head_dim, ahead, scores);
+        return score_tile<Stored, 1>(keys, q, elements, stride_, ahead, scores);
       case 2:
-        return score_tile<Stored, 2>(keys, q, shape_.head_dim, ahead, scores);
+        return score_tile<Stored, 2>(keys, q, elements, stride_, ahead, scores);
       default:
-        return score_tile<Stored, 4>(keys, q, shape_.head_dim, ahead, scores);
+        return score_tile<Stored, 4>(keys, q, elements, stride_, ahead, scores);
     }
   }
 
@@ -199,17 +209,26 @@ class Attention {
     float* const acc = scratch_.acc + block_offset(head, block);
     switch (block_heads(block)) {
       case 1:
-        return add_values<Stored, 1, 4>(values, p, rescale, shape_.head_dim, 0, ahead, acc);
+        return add_head_values<Stored, 1>(values, p, rescale, ahead, acc);
       case 2:
-        return add_values<Stored, 2, 2>(values, p, rescale, shape_.head_dim, 0, ahead, acc);
+        return add_head_values<Stored, 2>(values, p, rescale, ahead, acc);
       default:
-        return add_values<Stored, 4, 1>(values, p, rescale, shape_.head_dim, 0, ahead, acc);
+        return add_head_values<Stored, 4>(values, p, rescale, ahead, acc);
     }
+  }
+
+  template <class Stored, std::size_t kHeads, class Ahead>
+  void add_head_values(const Rows<typename Stored::Element>& values, const float* p,
+                       const float* rescale, Ahead& ahead, float* acc) const {
+    constexpr std::size_t kVectors = std::min(kAccumulators / kHeads, kAccumulatorsPerHead);
+    constexpr std::size_t kLoads = kVectors * kLanes / Stored::kElements;
+    add_values<Stored, kHeads, kLoads>(values, 0, p, rescale, num_elements<Stored>(), stride_,
+                                       ahead, acc);
   }
 
   // A NaN among the elements of a key makes its scores NaN, for every query head.
   void spread_key_nans(std::size_t block, const Rows<Element>& keys) const {
-    if constexpr (std::is_same_v<Cache, Float8E4M3>) {
+    if constexpr (Cache::kHidesNans) {
       if (HWY_LIKELY(!has_nan_code(keys.row, keys.count, shape_.head_dim))) return;
       const std::size_t heads = block_heads(block);
       for (std::size_t t = 0; t < keys.count; ++t) {
@@ -222,13 +241,13 @@ class Attention {
 
   // A NaN among the values makes its element of the result NaN, for every query head.
   void spread_value_nans(std::size_t head, const Rows<Element>& values) const {
-    if constexpr (std::is_same_v<Cache, Float8E4M3>) {
+    if constexpr (Cache::kHidesNans) {
       if (HWY_LIKELY(!has_nan_code(values.row, values.count, shape_.head_dim))) return;
       for (std::size_t t = 0; t < values.count; ++t) {
         for (std::size_t d = 0; d < shape_.head_dim; ++d) {
           if (!is_nan_code(values.row[t][d])) continue;
           for (std::size_t h = 0; h < shape_.group; ++h) {
-            scratch_.acc[block_offset(head, 0) + h * shape_.head_dim + widened_index<Cache>(d)] =
+            scratch_.acc[block_offset(head, 0) + h * stride_ + widened_index<Cache>(d)] =
                 std::numeric_limits<float>::quiet_NaN();
           }
         }
@@ -243,7 +262,7 @@ class Attention {
       const SoftmaxState& state = softmax(head, h / kMaxBlockHeads);
       result.max[row] = state.max[h % kMaxBlockHeads];
       result.sum[row] = static_cast<float>(state.sum[h % kMaxBlockHeads]);
-      const float* const acc = scratch_.acc + block_offset(head, 0) + h * shape_.head_dim;
+      const float* const acc = scratch_.acc + block_offset(head, 0) + h * stride_;
       for (std::size_t d = 0; d < shape_.head_dim; ++d) {
         result.out[row * shape_.head_dim + d] = acc[widened_index<Cache>(d)] * Cache::kUnit;
       }
@@ -256,6 +275,7 @@ class Attention {
   const Scratch& scratch_;
   const std::size_t padded_group_;
   const std::size_t num_blocks_;
+  const std::size_t stride_;  // of rows of q and acc
   const std::int64_t first_kv_head_;
 };
 

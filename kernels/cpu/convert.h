@@ -10,11 +10,11 @@
 
 namespace headrace::cpu {
 
-inline float float_of_bf16(std::uint16_t value) {
+constexpr float float_of_bf16(std::uint16_t value) {
   return std::bit_cast<float>(std::uint32_t{value} << 16);
 }
 
-inline float float_of_f16(std::uint16_t value) {
+constexpr float float_of_f16(std::uint16_t value) {
   const std::uint32_t sign = std::uint32_t{value & 0x8000u} << 16;
   const std::uint32_t magnitude = value & 0x7fffu;
   std::uint32_t bits;
@@ -28,7 +28,7 @@ inline float float_of_f16(std::uint16_t value) {
   return std::bit_cast<float>(sign | bits);
 }
 
-inline float float_of_e4m3(std::uint8_t value) {
+constexpr float float_of_e4m3(std::uint8_t value) {
   if ((value & 0x7fu) == 0x7fu) return std::numeric_limits<float>::quiet_NaN();
   // Moved to the places of fp16 it is the value times 2^-8: the exponent biases are 7 and 15.
   return 256.0f *

@@ -22,9 +22,10 @@ HWY_BEFORE_NAMESPACE();
 namespace headrace::cpu {
 namespace HWY_NAMESPACE {
 
-// Two fused multiply-adds per cycle with a latency of 4: eight accumulators keep both units busy,
-// and leave registers for the widened elements.
-inline constexpr std::size_t kAccumulators = 8;
+// Two fused multiply-adds per cycle with a latency of 4: eight accumulators keep both units busy.
+// More of them, where there are registers, mean fewer loads of queries and weights per element.
+inline constexpr std::size_t kAccumulators = kLanes == 16 ? 16 : 8;
+inline constexpr std::size_t kAccumulatorsPerHead = std::min<std::size_t>(kAccumulators, 8);
 
 inline constexpr std::size_t kCacheLineBytes = 64;
 
@@ -43,18 +44,20 @@ struct Rows {
 template <class Element>
 class Prefetcher {
  public:
-  // `keys` and `values` are those of the first head and must outlive this.
+  // `keys` and `values` are those of the first head and must outlive this; at least one. Heads that
+  // lie next to each other are one run of memory per token.
   Prefetcher(const Rows<Element>& keys, const Rows<Element>& values, std::size_t num_heads,
-             std::int64_t key_head_stride, std::int64_t value_head_stride, bool heads_innermost,
-             std::size_t head_dim)
-      : keys_(keys),
-        values_(values),
-        num_heads_(num_heads),
-        key_head_stride_(key_head_stride),
-        value_head_stride_(value_head_stride),
-        heads_innermost_(heads_innermost),
-        row_bytes_(head_dim * sizeof(Element)) {
-    begin_row();
+             std::int64_t key_head_stride, std::int64_t value_head_stride, std::size_t head_dim)
+      : keys_(keys), values_(values) {
+    const bool adjacent = key_head_stride == static_cast<std::int64_t>(head_dim) &&
+                          value_head_stride == static_cast<std::int64_t>(head_dim);
+    run_bytes_ = (adjacent ? num_heads : 1) * head_dim * sizeof(Element);
+    heads_left_ = (adjacent ? 1 : num_heads) - 1;
+    key_head_stride_ = adjacent ? 0 : key_head_stride;
+    value_head_stride_ = adjacent ? 0 : value_head_stride;
+    const std::size_t run_steps = (run_bytes_ + kCacheLineBytes - 1) / kCacheLineBytes;
+    steps_left_ = static_cast<std::int64_t>(run_steps * keys.count * (heads_left_ + 1));
+    begin_run();
   }
 
   // To be called in a loop whose iterations read kBytes of the present tile each.
@@ -69,50 +72,53 @@ class Prefetcher {
 
   // Asks for what is left.
   void finish() {
-    while (token_ < keys_.count) step();
+    while (steps_left_ > 0) step();
   }
 
  private:
   // A line of keys and one of values.
   static constexpr std::size_t kStepBytes = 2 * kCacheLineBytes;
 
+  // Past the end it asks for the last run again, which is cheaper than to look where the end is.
   HWY_INLINE void step() {
-    if (token_ == keys_.count) return;
     hwy::Prefetch(key_ + offset_);
     hwy::Prefetch(value_ + offset_);
     offset_ += kCacheLineBytes;
-    if (offset_ >= row_bytes_) next_row();
+    --steps_left_;
+    if (HWY_UNLIKELY(offset_ >= run_bytes_)) next_run();
   }
 
-  HWY_INLINE void next_row() {
-    if (heads_innermost_) {
-      if (++head_ == num_heads_) head_ = 0, ++token_;
-    } else {
-      if (++token_ == keys_.count && ++head_ < num_heads_) token_ = 0;
+  HWY_INLINE void next_run() {
+    if (token_ + 1 < keys_.count) {
+      ++token_;
+    } else if (heads_left_ > 0) {
+      --heads_left_;
+      token_ = 0;
+      key_shift_ += key_head_stride_;
+      value_shift_ += value_head_stride_;
     }
-    begin_row();
+    begin_run();
   }
 
-  HWY_INLINE void begin_row() {
-    if (token_ == keys_.count) return;
-    const auto head = static_cast<std::int64_t>(head_);
-    key_ = reinterpret_cast<const char*>(keys_.row[token_] + head * key_head_stride_);
-    value_ = reinterpret_cast<const char*>(values_.row[token_] + head * value_head_stride_);
+  HWY_INLINE void begin_run() {
+    key_ = reinterpret_cast<const char*>(keys_.row[token_] + key_shift_);
+    value_ = reinterpret_cast<const char*>(values_.row[token_] + value_shift_);
     offset_ = 0;
   }
 
   const Rows<Element>& keys_;
   const Rows<Element>& values_;
-  const std::size_t num_heads_;
-  const std::int64_t key_head_stride_;
-  const std::int64_t value_head_stride_;
-  const bool heads_innermost_;
-  const std::size_t row_bytes_;
-  std::size_t head_ = 0;
+  std::size_t run_bytes_;
+  std::size_t heads_left_;
+  std::int64_t key_head_stride_;
+  std::int64_t value_head_stride_;
+  std::int64_t key_shift_ = 0;
+  std::int64_t value_shift_ = 0;
   std::size_t token_ = 0;
-  const char* key_ = nullptr;
-  const char* value_ = nullptr;
-  std::size_t offset_ = 0;
+  const char* key_;
+  const char* value_;
+  std::size_t offset_;
+  std::int64_t steps_left_;
 };
 
 // For tiles that are widened already.
@@ -136,44 +142,80 @@ HWY_INLINE void store_four_sums(D d, hn::Vec<D> a, hn::Vec<D> b, hn::Vec<D> c, h
   if constexpr (hn::MaxLanes(D()) == 4) {
     hn::StoreU(abce, d, sums);
   } else {
-    static_assert(hn::MaxLanes(D()) == 8);
-    const hn::Half<D> d4;
-    hn::StoreU(hn::Add(hn::LowerHalf(d4, abce), hn::UpperHalf(d4, abce)), d4, sums);
+    const hn::Half<D> half;
+    const auto sum = hn::Add(hn::LowerHalf(half, abce), hn::UpperHalf(half, abce));
+    if constexpr (hn::MaxLanes(D()) == 8) {
+      hn::StoreU(sum, half, sums);
+    } else {
+      static_assert(hn::MaxLanes(D()) == 16);
+      const hn::Half<decltype(half)> quarter;
+      hn::StoreU(hn::Add(hn::LowerHalf(quarter, sum), hn::UpperHalf(quarter, sum)), quarter, sums);
+    }
   }
 #endif
 }
 
-// scores[t][h] = q[h] . k[t] for all tokens of the tile, q [kHeads, head_dim]. May write up to
+// Ways to load at a place of a row: a whole load, or the part of one at the row's end.
+template <class Cache>
+struct WholeLoad {
+  HWY_INLINE auto operator()(const typename Cache::Element* elements) const {
+    return Cache::load(elements);
+  }
+};
+template <class Cache>
+struct PartLoad {
+  std::size_t count;
+
+  HWY_INLINE auto operator()(const typename Cache::Element* elements) const {
+    return load_part<Cache>(elements, count);
+  }
+};
+
+// sum[t][h] += q[h] . row[t] for the elements of one load, at `at`.
+template <class Cache, std::size_t kHeads, std::size_t kTokens, class Load>
+HWY_INLINE void add_products(const typename Cache::Element* const (&row)[kTokens], std::size_t at,
+                             Load load, const float* HWY_RESTRICT q, std::size_t stride,
+                             Vec (&sum)[kTokens * kHeads]) {
+  const Floats d;
+  HWY_UNROLL(8)
+  for (std::size_t t = 0; t < kTokens; ++t) {
+    const auto k = load(row[t] + at);
+    for (std::size_t i = 0; i < k.kVectors; ++i) {
+      for (std::size_t h = 0; h < kHeads; ++h) {
+        Vec& s = sum[t * kHeads + h];
+        s = hn::MulAdd(k.vector[i], hn::LoadU(d, q + h * stride + at + i * kLanes), s);
+      }
+    }
+  }
+}
+
+// scores[t][h] = q[h] . k[t] for all tokens of the tile, q [kHeads, stride]. May write up to
 // kAccumulators / kHeads - 1 tokens past the last one.
 template <class Cache, std::size_t kHeads, class Ahead>
 HWY_INLINE void score_tile(const Rows<typename Cache::Element>& keys, const float* HWY_RESTRICT q,
-                           std::size_t head_dim, Ahead& ahead, float* HWY_RESTRICT scores) {
-  constexpr std::size_t kTokens = kAccumulators / kHeads;
-  constexpr std::size_t kBytes = kTokens * kPairLanes * sizeof(typename Cache::Element);
+                           std::size_t head_dim, std::size_t stride, Ahead& ahead,
+                           float* HWY_RESTRICT scores) {
+  constexpr std::size_t kTokens = std::min(kAccumulators / kHeads, kAccumulatorsPerHead);
+  constexpr std::size_t kBytes = kTokens * Cache::kElements * sizeof(typename Cache::Element);
   const Floats d;
+  const std::size_t rest = head_dim % Cache::kElements;
   for (std::size_t begin = 0; begin < keys.count; begin += kTokens) {
     const typename Cache::Element* row[kTokens];
     for (std::size_t t = 0; t < kTokens; ++t) {
       row[t] = keys.row[std::min(begin + t, keys.count - 1)];
     }
-    Vec sum[kAccumulators];
+    Vec sum[kTokens * kHeads];
+    HWY_UNROLL(16)
     for (Vec& s : sum) s = hn::Zero(d);
-    for (std::size_t i = 0; i < head_dim; i += kPairLanes) {
-      ahead.template advance<kBytes>(i / kPairLanes);
-      Vec q_first[kHeads], q_second[kHeads];
-      for (std::size_t h = 0; h < kHeads; ++h) {
-        q_first[h] = hn::LoadU(d, q + h * head_dim + i);
-        q_second[h] = hn::LoadU(d, q + h * head_dim + i + kLanes);
-      }
-      for (std::size_t t = 0; t < kTokens; ++t) {
-        const VecPair k = Cache::load(row[t] + i);
-        for (std::size_t h = 0; h < kHeads; ++h) {
-          Vec& s = sum[t * kHeads + h];
-          s = hn::MulAdd(q_second[h], k.second, hn::MulAdd(q_first[h], k.first, s));
-        }
-      }
+    for (std::size_t at = 0; at < head_dim - rest; at += Cache::kElements) {
+      ahead.template advance<kBytes>(at / Cache::kElements);
+      add_products<Cache, kHeads>(row, at, WholeLoad<Cache>(), q, stride, sum);
     }
-    for (std::size_t i = 0; i < kAccumulators; i += 4) {
+    if (kEndsWithinLoad<Cache> && rest != 0) {
+      add_products<Cache, kHeads>(row, head_dim - rest, PartLoad<Cache>{rest}, q, stride, sum);
+    }
+    HWY_UNROLL(4)
+    for (std::size_t i = 0; i < kTokens * kHeads; i += 4) {
       store_four_sums(d, sum[i], sum[i + 1], sum[i + 2], sum[i + 3], scores + begin * kHeads + i);
     }
   }
@@ -235,60 +277,79 @@ inline void softmax_tile(float* HWY_RESTRICT scores, std::size_t num_tokens, std
   }
 }
 
-// acc[h] = acc[h] * rescale[h] + sum over t of p[t][h] * v[t], for the elements from `begin` on
-// that fill kPairs pairs of vectors per head, then for the rest with fewer pairs. Sums over a tile
-// begin at 0, which keeps rounding errors small in long requests.
-template <class Cache, std::size_t kHeads, std::size_t kPairs, class Ahead>
-HWY_INLINE void add_values(const Rows<typename Cache::Element>& values, const float* HWY_RESTRICT p,
-                           const float* rescale, std::size_t head_dim, std::size_t begin,
-                           Ahead& ahead, float* HWY_RESTRICT acc) {
+// acc[h] = acc[h] * rescale[h] + sum over t of p[t][h] * v[t], for the elements of kLoads loads at
+// `at`. Sums over a tile begin at 0, which keeps rounding errors small in long requests.
+template <class Cache, std::size_t kHeads, std::size_t kLoads, class Load, class Ahead>
+HWY_INLINE void add_columns(const Rows<typename Cache::Element>& values, std::size_t at, Load load,
+                            const float* HWY_RESTRICT p, const float* rescale, std::size_t stride,
+                            Ahead& ahead, float* HWY_RESTRICT acc) {
+  constexpr std::size_t kBytes = kLoads * Cache::kElements * sizeof(typename Cache::Element);
+  constexpr std::size_t kVectors = kLoads * Cache::kElements / kLanes;
+  constexpr std::size_t kPerLoad = kVectors / kLoads;
   const Floats d;
-  constexpr std::size_t kElements = kPairs * kPairLanes;
-  for (; begin + kElements <= head_dim; begin += kElements) {
-    Vec sum[kHeads][2 * kPairs];
-    for (auto& head : sum) {
-      for (Vec& s : head) s = hn::Zero(d);
-    }
-    for (std::size_t t = 0; t < values.count; ++t) {
-      ahead.template advance<kElements * sizeof(typename Cache::Element)>(t);
-      VecPair v[kPairs];
-      for (std::size_t i = 0; i < kPairs; ++i) {
-        v[i] = Cache::load(values.row[t] + begin + i * kPairLanes);
-      }
-      for (std::size_t h = 0; h < kHeads; ++h) {
-        const Vec weight = hn::Set(d, p[t * kHeads + h]);
-        for (std::size_t i = 0; i < kPairs; ++i) {
-          sum[h][2 * i] = hn::MulAdd(weight, v[i].first, sum[h][2 * i]);
-          sum[h][2 * i + 1] = hn::MulAdd(weight, v[i].second, sum[h][2 * i + 1]);
+  Vec sum[kHeads][kVectors];
+  for (auto& head : sum) {
+    for (Vec& s : head) s = hn::Zero(d);
+  }
+  for (std::size_t t = 0; t < values.count; ++t) {
+    ahead.template advance<kBytes>(t);
+    Vec weight[kHeads];
+    for (std::size_t h = 0; h < kHeads; ++h) weight[h] = hn::Set(d, p[t * kHeads + h]);
+    for (std::size_t n = 0; n < kLoads; ++n) {
+      const auto v = load(values.row[t] + at + n * Cache::kElements);
+      for (std::size_t i = 0; i < kPerLoad; ++i) {
+        for (std::size_t h = 0; h < kHeads; ++h) {
+          Vec& s = sum[h][n * kPerLoad + i];
+          s = hn::MulAdd(weight[h], v.vector[i], s);
         }
       }
     }
-    for (std::size_t h = 0; h < kHeads; ++h) {
-      const Vec factor = hn::Set(d, rescale[h]);
-      for (std::size_t i = 0; i < 2 * kPairs; ++i) {
-        float* const target = acc + h * head_dim + begin + i * kLanes;
-        hn::StoreU(hn::MulAdd(hn::LoadU(d, target), factor, sum[h][i]), d, target);
-      }
-    }
   }
-  if constexpr (kPairs > 1) {
-    add_values<Cache, kHeads, kPairs / 2>(values, p, rescale, head_dim, begin, ahead, acc);
+  for (std::size_t h = 0; h < kHeads; ++h) {
+    const Vec factor = hn::Set(d, rescale[h]);
+    for (std::size_t i = 0; i < kVectors; ++i) {
+      float* const target = acc + h * stride + at + i * kLanes;
+      hn::StoreU(hn::MulAdd(hn::LoadU(d, target), factor, sum[h][i]), d, target);
+    }
   }
 }
 
-// Widens a tile into wide [tile tokens, head_dim].
+// The same for all elements from `at` on: kLoads loads at a time, then fewer.
+template <class Cache, std::size_t kHeads, std::size_t kLoads, class Ahead>
+HWY_INLINE void add_values(const Rows<typename Cache::Element>& values, std::size_t at,
+                           const float* HWY_RESTRICT p, const float* rescale, std::size_t head_dim,
+                           std::size_t stride, Ahead& ahead, float* HWY_RESTRICT acc) {
+  for (; at + kLoads * Cache::kElements <= head_dim; at += kLoads * Cache::kElements) {
+    add_columns<Cache, kHeads, kLoads>(values, at, WholeLoad<Cache>(), p, rescale, stride, ahead,
+                                       acc);
+  }
+  if constexpr (kLoads > 1) {
+    add_values<Cache, kHeads, kLoads / 2>(values, at, p, rescale, head_dim, stride, ahead, acc);
+  } else if (kEndsWithinLoad<Cache> && at < head_dim) {
+    NoPrefetcher none;
+    add_columns<Cache, kHeads, 1>(values, at, PartLoad<Cache>{head_dim - at}, p, rescale, stride,
+                                  none, acc);
+  }
+}
+
+// Widens a tile into wide [tile tokens, stride].
 template <class Cache>
-void widen_tile(const Rows<typename Cache::Element>& rows, std::size_t head_dim,
+void widen_tile(const Rows<typename Cache::Element>& rows, std::size_t head_dim, std::size_t stride,
                 Prefetcher<typename Cache::Element>& ahead, float* HWY_RESTRICT wide,
                 Rows<float>& wide_rows) {
+  constexpr std::size_t kBytes = Cache::kElements * sizeof(typename Cache::Element);
   const Floats d;
   for (std::size_t t = 0; t < rows.count; ++t) {
-    float* const target = wide + t * head_dim;
-    for (std::size_t i = 0; i < head_dim; i += kPairLanes) {
-      ahead.template advance<kPairLanes * sizeof(typename Cache::Element)>(i / kPairLanes);
-      const VecPair pair = Cache::load(rows.row[t] + i);
-      hn::StoreU(pair.first, d, target + i);
-      hn::StoreU(pair.second, d, target + i + kLanes);
+    float* const target = wide + t * stride;
+    for (std::size_t at = 0; at < head_dim; at += Cache::kElements) {
+      ahead.template advance<kBytes>(at / Cache::kElements);
+      const std::size_t count = std::min(head_dim - at, Cache::kElements);
+      const auto widened = kEndsWithinLoad<Cache> && count < Cache::kElements
+                               ? load_part<Cache>(rows.row[t] + at, count)
+                               : Cache::load(rows.row[t] + at);
+      for (std::size_t i = 0; i < widened.kVectors; ++i) {
+        hn::StoreU(widened.vector[i], d, target + at + i * kLanes);
+      }
     }
     wide_rows.row[t] = target;
   }

@@ -1,4 +1,5 @@
-// From stored cache elements to float32 vectors, two at a time. Included once per instruction set.
+// From stored cache elements to float32 vectors, a few at a time. Included once per instruction
+// set.
 #if defined(HEADRACE_CPU_WIDEN_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEADRACE_CPU_WIDEN_INL_H_
 #undef HEADRACE_CPU_WIDEN_INL_H_
@@ -6,10 +7,13 @@
 #define HEADRACE_CPU_WIDEN_INL_H_
 #endif
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "hwy/highway.h"
+#include "kernels/cpu/attend.h"
 #include "kernels/cpu/convert.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -20,26 +24,36 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Floats = hn::ScalableTag<float>;
 using Vec = hn::Vec<Floats>;
 inline constexpr std::size_t kLanes = HWY_LANES(float);
-// Elements per load; every head dim is a multiple.
 inline constexpr std::size_t kPairLanes = 2 * kLanes;
 
-struct VecPair {
-  Vec first, second;
+template <std::size_t kNumVectors>
+struct Widened {
+  static constexpr std::size_t kVectors = kNumVectors;
+  Vec vector[kVectors];
 };
 
-// A cache type: Element is what lies in memory, load() widens kPairLanes of them. With kEvenOdd the
-// first vector holds the elements at even places and the second those at odd places, which saves a
-// shuffle; queries are brought into the same order, results back. Widened values are 1 / kUnit of
-// the true ones.
+// A cache type: Element is what lies in memory, load() widens kElements of them. Where element i of
+// a load lies in the vectors, position(i) says: an order that saves shuffles; queries are brought
+// into it, results back. Widened values are 1 / kUnit of the true ones. With kHidesNans the NaN
+// codes come out as numbers, and has_nan_code() finds them.
+
+constexpr std::size_t same_position(std::size_t i) { return i; }
+
+// The elements at even places in one vector, those at odd places in the next.
+constexpr std::size_t even_odd_position(std::size_t i) {
+  return i / kPairLanes * kPairLanes + i % 2 * kLanes + i % kPairLanes / 2;
+}
 
 struct Float32 {
   using Element = float;
-  static constexpr bool kEvenOdd = false;
+  static constexpr std::size_t kElements = kPairLanes;
+  static constexpr auto position = same_position;
   static constexpr float kUnit = 1.0f;
+  static constexpr bool kHidesNans = false;
 
-  static HWY_INLINE VecPair load(const Element* elements) {
+  static HWY_INLINE Widened<2> load(const Element* elements) {
     const Floats d;
-    return {hn::LoadU(d, elements), hn::LoadU(d, elements + kLanes)};
+    return {{hn::LoadU(d, elements), hn::LoadU(d, elements + kLanes)}};
   }
 };
 
@@ -49,10 +63,12 @@ struct Float32 {
 template <class Stored, float (*widen)(Stored)>
 struct ScalarCache {
   using Element = Stored;
-  static constexpr bool kEvenOdd = false;
+  static constexpr std::size_t kElements = kPairLanes;
+  static constexpr auto position = same_position;
   static constexpr float kUnit = 1.0f;
+  static constexpr bool kHidesNans = false;
 
-  static HWY_INLINE VecPair load(const Element* elements) {
+  static HWY_INLINE Widened<2> load(const Element* elements) {
     float widened[kPairLanes];
     for (std::size_t i = 0; i < kPairLanes; ++i) widened[i] = widen(elements[i]);
     return Float32::load(widened);
@@ -65,44 +81,109 @@ using Float8E4M3 = ScalarCache<std::uint8_t, float_of_e4m3>;
 
 #else
 
+using Bytes = hn::Repartition<std::uint8_t, Floats>;
+using Words = hn::Repartition<std::uint32_t, Floats>;
+
+// Two bf16 values per word.
+HWY_INLINE Vec widen_lower_halves(hn::Vec<Words> words) {
+  return hn::BitCast(Floats(), hn::ShiftLeft<16>(words));
+}
+HWY_INLINE Vec widen_upper_halves(hn::Vec<Words> words) {
+  return hn::BitCast(Floats(), hn::And(words, hn::Set(Words(), 0xffff0000u)));
+}
+
 struct BFloat16 {
   using Element = std::uint16_t;
-  static constexpr bool kEvenOdd = true;
+  static constexpr std::size_t kElements = kPairLanes;
+  static constexpr auto position = even_odd_position;
   static constexpr float kUnit = 1.0f;
+  static constexpr bool kHidesNans = false;
 
-  static HWY_INLINE VecPair load(const Element* elements) {
-    const Floats d;
+  static HWY_INLINE Widened<2> load(const Element* elements) {
     const hn::Repartition<std::uint16_t, Floats> d16;
-    const hn::Repartition<std::uint32_t, Floats> d32;
-    const auto words = hn::BitCast(d32, hn::LoadU(d16, elements));
-    return {hn::BitCast(d, hn::ShiftLeft<16>(words)),
-            hn::BitCast(d, hn::And(words, hn::Set(d32, 0xffff0000u)))};
+    const auto words = hn::BitCast(Words(), hn::LoadU(d16, elements));
+    return {{widen_lower_halves(words), widen_upper_halves(words)}};
   }
 };
 
 struct Float16 {
   using Element = std::uint16_t;
-  static constexpr bool kEvenOdd = false;
+  static constexpr std::size_t kElements = kPairLanes;
+  static constexpr auto position = same_position;
   static constexpr float kUnit = 1.0f;
+  static constexpr bool kHidesNans = false;
 
-  static HWY_INLINE VecPair load(const Element* elements) {
+  static HWY_INLINE Widened<2> load(const Element* elements) {
     const Floats d;
     const hn::Rebind<std::uint16_t, Floats> d16;
     const hn::Rebind<hwy::float16_t, Floats> dhalf;
-    return {hn::PromoteTo(d, hn::BitCast(dhalf, hn::LoadU(d16, elements))),
-            hn::PromoteTo(d, hn::BitCast(dhalf, hn::LoadU(d16, elements + kLanes)))};
+    return {{hn::PromoteTo(d, hn::BitCast(dhalf, hn::LoadU(d16, elements))),
+             hn::PromoteTo(d, hn::BitCast(dhalf, hn::LoadU(d16, elements + kLanes)))}};
   }
 };
 
-// Sign, exponent and mantissa of e4m3 moved to their places in fp16 are the value times 2^-8, since
-// the exponent biases are 7 and 15; subnormals included. The two NaN codes are not: they come out
-// as numbers, and has_nan_code() finds them.
+#if HWY_TARGET == HWY_AVX3_DL
+
+// The bf16 values of the 128 codes without their sign, lower and upper bytes apart.
+struct E4M3Table {
+  alignas(64) std::uint8_t lower[128];
+  alignas(64) std::uint8_t upper[128];
+};
+
+inline constexpr E4M3Table kE4M3Table = [] {
+  E4M3Table table{};
+  for (std::uint8_t code = 0; code < 128; ++code) {
+    const std::uint32_t bits = std::bit_cast<std::uint32_t>(float_of_e4m3(code)) >> 16;
+    table.lower[code] = static_cast<std::uint8_t>(bits);
+    table.upper[code] = static_cast<std::uint8_t>(bits >> 8);
+  }
+  return table;
+}();
+
+// The entries of 64 codes, of which the highest bit does not count. An instruction that Highway
+// does not have.
+HWY_INLINE hn::Vec<Bytes> look_up(const std::uint8_t (&table)[128], hn::Vec<Bytes> codes) {
+  const Bytes d;
+  return hn::Vec<Bytes>{
+      _mm512_permutex2var_epi8(hn::Load(d, table).raw, codes.raw, hn::Load(d, table + 64).raw)};
+}
+
 struct Float8E4M3 {
   using Element = std::uint8_t;
-  static constexpr bool kEvenOdd = false;
-  static constexpr float kUnit = 256.0f;
+  static constexpr std::size_t kElements = 64;
+  static constexpr float kUnit = 1.0f;
+  static constexpr bool kHidesNans = false;
 
-  static HWY_INLINE VecPair load(const Element* elements) {
+  // Interleaving puts the first 8 of every 16 elements into the first two vectors.
+  static constexpr std::size_t position(std::size_t i) {
+    return even_odd_position(i % 16 / 8 * kPairLanes + i / 16 * 8 + i % 8);
+  }
+
+  static HWY_INLINE Widened<4> load(const Element* elements) {
+    const Bytes d;
+    const auto codes = hn::LoadU(d, elements);
+    const auto lower = look_up(kE4M3Table.lower, codes);
+    const auto upper =
+        hn::OrAnd(look_up(kE4M3Table.upper, codes), codes, hn::Set(d, std::uint8_t{0x80}));
+    const auto first = hn::BitCast(Words(), hn::InterleaveLower(d, lower, upper));
+    const auto second = hn::BitCast(Words(), hn::InterleaveUpper(d, lower, upper));
+    return {{widen_lower_halves(first), widen_upper_halves(first), widen_lower_halves(second),
+             widen_upper_halves(second)}};
+  }
+};
+
+#else
+
+// Sign, exponent and mantissa of e4m3 moved to their places in fp16 are the value times 2^-8, since
+// the exponent biases are 7 and 15; subnormals included. The two NaN codes are not.
+struct Float8E4M3 {
+  using Element = std::uint8_t;
+  static constexpr std::size_t kElements = kPairLanes;
+  static constexpr auto position = same_position;
+  static constexpr float kUnit = 256.0f;
+  static constexpr bool kHidesNans = true;
+
+  static HWY_INLINE Widened<2> load(const Element* elements) {
     const Floats d;
     const hn::Repartition<std::int16_t, Floats> d16;
     const hn::Rebind<std::int8_t, decltype(d16)> d8;
@@ -113,10 +194,12 @@ struct Float8E4M3 {
     // Sign extension has put copies of the sign in bits 7 to 15; after the shift, bit 14 is one.
     const auto halves = hn::BitCast(
         dhalf, hn::And(hn::ShiftLeft<7>(codes), hn::Set(d16, static_cast<std::int16_t>(0xbfff))));
-    return {hn::PromoteTo(d, hn::LowerHalf(dlower, halves)),
-            hn::PromoteTo(d, hn::UpperHalf(dlower, halves))};
+    return {{hn::PromoteTo(d, hn::LowerHalf(dlower, halves)),
+             hn::PromoteTo(d, hn::UpperHalf(dlower, halves))}};
   }
 };
+
+#endif
 
 #endif
 
@@ -141,12 +224,22 @@ HWY_INLINE bool has_nan_code(const std::uint8_t* const* rows, std::size_t num_ro
   return !hn::AllFalse(d8, hn::Eq(largest, magnitude_bits));
 }
 
+// Whether a head dim, a multiple of kHeadDimUnit, may end within a load.
+template <class Cache>
+inline constexpr bool kEndsWithinLoad = kHeadDimUnit % Cache::kElements != 0;
+
+// The first `count` elements of a load, as a head dim may end within one; zeros follow.
+template <class Cache>
+HWY_INLINE auto load_part(const typename Cache::Element* elements, std::size_t count) {
+  typename Cache::Element padded[Cache::kElements] = {};
+  std::memcpy(padded, elements, count * sizeof(typename Cache::Element));
+  return Cache::load(padded);
+}
+
 // Where element d of a head lies in the order of the widened elements of Cache.
 template <class Cache>
 constexpr std::size_t widened_index(std::size_t d) {
-  if (!Cache::kEvenOdd) return d;
-  const std::size_t within = d % kPairLanes;
-  return d - within + within / 2 + within % 2 * kLanes;
+  return d / Cache::kElements * Cache::kElements + Cache::position(d % Cache::kElements);
 }
 
 }  // namespace HWY_NAMESPACE
