@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/timeline.h"
+
 namespace headrace::kernels {
 
 enum class DType : std::uint8_t { kBFloat16, kFloat16, kFloat32, kFloat8E4M3 };
@@ -55,6 +57,8 @@ struct DecodeParams {
   float* lse;
   std::int64_t lse_request_stride;
   std::int64_t lse_head_stride;
+
+  TimelineRecord* timeline;  // [items of the plan], or null: no records
 
   float* partials;  // PartialLayout, max_partials slots
 

@@ -85,6 +85,7 @@ headrace_status headrace_plan_get_sizes(const headrace_context* context,
     sizes->plan_bytes = setup.layout.total_bytes;
     sizes->workspace_bytes = setup.workspace_bytes;
     sizes->alignment = runtime::kBufferAlignment;
+    sizes->max_items = setup.capacity.max_items;
     return HEADRACE_OK;
   });
 }

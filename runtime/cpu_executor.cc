@@ -123,7 +123,7 @@ headrace_status CpuExecutor::validate(const kernels::DecodeParams& params, void*
 
 headrace_status CpuExecutor::run(kernels::DecodeParams params, const PlanBuffer& plan,
                                  const scheduler::PlanCapacity& capacity, void* workspace,
-                                 void* /*stream*/) noexcept {
+                                 const Launch& /*launch*/) noexcept {
   const scheduler::PlanView view = plan.view();
   const WorkspaceLayout layout =
       workspace_layout(params.num_qo_heads / params.num_kv_heads, params.head_dim,

@@ -29,7 +29,7 @@ class CpuExecutor final : public Executor {
   // Returns when the results are there.
   headrace_status run(kernels::DecodeParams params, const PlanBuffer& plan,
                       const scheduler::PlanCapacity& capacity, void* workspace,
-                      void* stream) noexcept override;
+                      const Launch& launch) noexcept override;
 
  private:
   WorkerPool pool_;

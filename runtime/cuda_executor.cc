@@ -250,7 +250,7 @@ class CudaExecutor final : public Executor {
 
   headrace_status run(kernels::DecodeParams params, const PlanBuffer& plan,
                       const scheduler::PlanCapacity& /*capacity*/, void* workspace,
-                      void* stream) noexcept override {
+                      const Launch& launch) noexcept override {
     const CurrentDevice current(device_);
     params.partials = static_cast<float*>(workspace);
     const cuda::DecodeKernel& kernel = *cuda::find_decode_kernel(
@@ -259,6 +259,9 @@ class CudaExecutor final : public Executor {
     arguments.params = params;
     arguments.plan = plan.view();
     arguments.box_tokens = cuda::box_tokens(params.page_size, kernel.stage_tokens);
+    arguments.fresh_tokens = !launch.dependent         ? 0
+                             : launch.fresh_tokens < 0 ? cuda::kAllTokens
+                                                       : launch.fresh_tokens;
     const auto encode = [&](const char* name, const kernels::PagedPool& pool, CUtensorMap* map) {
       const CUresult result =
           cuda::encode_pool_map(encode_, pool, params, arguments.box_tokens, map);
@@ -274,7 +277,12 @@ class CudaExecutor final : public Executor {
     config.gridDim = dim3(num_workers_);
     config.blockDim = dim3(static_cast<unsigned>(kernel.threads));
     config.dynamicSmemBytes = kernel.shared_bytes;
-    config.stream = static_cast<cudaStream_t>(stream);
+    config.stream = static_cast<cudaStream_t>(launch.stream);
+    cudaLaunchAttribute dependent{};
+    dependent.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    dependent.val.programmaticStreamSerializationAllowed = 1;
+    config.attrs = &dependent;
+    config.numAttrs = launch.dependent ? 1 : 0;
     void* kernel_arguments[] = {&arguments};
     HEADRACE_RETURN_IF_CUDA_FAILS(cudaLaunchKernelExC, &config,
                                   reinterpret_cast<const void*>(kernel.function), kernel_arguments);

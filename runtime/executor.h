@@ -28,6 +28,14 @@ class PlanBuffer {
   virtual scheduler::PlanView view() const noexcept = 0;
 };
 
+// How a run takes its place among the other work of the device.
+struct Launch {
+  void* stream;
+  bool dependent;             // may start while the kernel before it still runs
+  std::int32_t fresh_tokens;  // with it: that kernel may still write so many tokens at the end of
+                              // each request; below 0: any token, length or table entry
+};
+
 class Executor {
  public:
   // What pointers of a run must be multiples of, in bytes.
@@ -70,7 +78,7 @@ class Executor {
   // Runs the whole plan. params.partials is not set yet. Allocates nothing.
   virtual headrace_status run(kernels::DecodeParams params, const PlanBuffer& plan,
                               const scheduler::PlanCapacity& capacity, void* workspace,
-                              void* stream) noexcept = 0;
+                              const Launch& launch) noexcept = 0;
 };
 
 }  // namespace headrace::runtime

@@ -1,6 +1,7 @@
 #include "runtime/plan.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 
 #include "host/check.h"
@@ -12,6 +13,15 @@ namespace host = headrace::host;
 namespace kernels = headrace::kernels;
 namespace runtime = headrace::runtime;
 namespace scheduler = headrace::scheduler;
+
+// The C structure is the kernels' record under another name.
+static_assert(sizeof(headrace_timeline_record) == sizeof(kernels::TimelineRecord));
+static_assert(offsetof(headrace_timeline_record, merged) ==
+              offsetof(kernels::TimelineRecord, merged));
+static_assert(offsetof(headrace_timeline_record, wanted) ==
+              offsetof(kernels::TimelineRecord, wanted));
+static_assert(offsetof(headrace_timeline_record, finished) ==
+              offsetof(kernels::TimelineRecord, finished));
 
 headrace_plan::headrace_plan(headrace_context& context, const runtime::PlanSetup& setup,
                              std::unique_ptr<runtime::PlanBuffer> buffer)
@@ -101,6 +111,8 @@ headrace_status headrace_plan::check_run_args(const headrace_run_args& args) con
         runtime::check_optional_pointer("args.v_scale", args.v_scale, alignof(float)) &&
         runtime::check_pointer("args.out", args.out, alignments.out) &&
         runtime::check_optional_pointer("args.lse", args.lse, alignof(float)) &&
+        runtime::check_optional_pointer("args.timeline", args.timeline,
+                                        alignof(headrace_timeline_record)) &&
         runtime::check_pointer("args.workspace", args.workspace, runtime::kBufferAlignment))) {
     return HEADRACE_INVALID_ARGUMENT;
   }
@@ -127,6 +139,7 @@ kernels::DecodeParams headrace_plan::decode_params(const headrace_run_args& args
       .lse = args.lse,
       .lse_request_stride = desc.lse.request,
       .lse_head_stride = desc.lse.head,
+      .timeline = reinterpret_cast<kernels::TimelineRecord*>(args.timeline),
       .partials = nullptr,  // the executor places them in the workspace
       .sm_scale = desc.sm_scale,
       .num_requests = args.num_requests,
@@ -144,7 +157,9 @@ kernels::DecodeParams headrace_plan::decode_params(const headrace_run_args& args
 headrace_status headrace_plan::run(const headrace_run_args& args) {
   if (!(runtime::check_struct_size("args", args.struct_size, sizeof(args)) &&
         runtime::check_range("args.num_requests", args.num_requests, 0, INT32_MAX) &&
-        runtime::check_range("args.validate", args.validate, 0, 1))) {
+        runtime::check_range("args.validate", args.validate, 0, 1) &&
+        runtime::check_range("args.dependent_launch", args.dependent_launch, 0, 1) &&
+        runtime::check_range("args.fresh_tokens", args.fresh_tokens, -1, INT32_MAX))) {
     return HEADRACE_INVALID_ARGUMENT;
   }
   if (args.num_requests == 0) return HEADRACE_OK;
@@ -154,5 +169,8 @@ headrace_status headrace_plan::run(const headrace_run_args& args) {
   const kernels::DecodeParams params = decode_params(args);
   if (args.validate == 1) status = context_.executor->validate(params, args.stream);
   if (status != HEADRACE_OK) return status;
-  return context_.executor->run(params, *buffer_, setup_.capacity, args.workspace, args.stream);
+  return context_.executor->run(params, *buffer_, setup_.capacity, args.workspace,
+                                {.stream = args.stream,
+                                 .dependent = args.dependent_launch == 1,
+                                 .fresh_tokens = args.fresh_tokens});
 }

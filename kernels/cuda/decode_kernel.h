@@ -14,20 +14,11 @@ namespace headrace::cuda {
 
 inline constexpr std::int32_t kHeadDim = 128;
 
+// DecodeArguments::fresh_tokens: the preceding grid may write any token, length or table entry.
+inline constexpr std::int32_t kAllTokens = INT32_MAX;
+
 // Page sizes are multiples of this: the copy engine's swizzle repeats every 8 rows.
 inline constexpr std::int32_t kPageMultiple = 8;
-
-// What happened to one item, in nanoseconds of the GPU's global timer.
-struct TimelineRecord {
-  std::uint32_t worker;      // block that ran the item
-  std::uint32_t merged;      // 1: this item arrived last and merged
-  std::uint64_t claimed;     // the claim came back
-  std::uint64_t issued;      // first copy about to be issued
-  std::uint64_t first_byte;  // first stage of the item arrived
-  std::uint64_t last_byte;   // last stage arrived
-  std::uint64_t computed;    // all warps have computed their stages
-  std::uint64_t finished;    // output or partial written, merge included
-};
 
 // The arguments of one launch, passed by value: they live in constant memory.
 struct DecodeArguments {
@@ -35,8 +26,10 @@ struct DecodeArguments {
   CUtensorMap v_map;  // box_map() of the V pool
   kernels::DecodeParams params;
   scheduler::PlanView plan;
-  TimelineRecord* timeline;  // [items of the plan], or null: no records
-  std::int32_t box_tokens;   // tokens that one copy brings
+  std::int32_t box_tokens;  // tokens that one copy brings
+  // With dependent launch, what may be read before the preceding grid has ended: seq_lens,
+  // block_table and all tokens of a request but so many at its end; nothing for kAllTokens.
+  std::int32_t fresh_tokens;
 };
 
 // One instantiation of the kernel and what its launch needs.

@@ -3,6 +3,7 @@
 // do what is left once a split item is written.
 #pragma once
 
+#include "kernels/cuda/ptx/dependency.cuh"
 #include "kernels/cuda/ptx/registers.cuh"
 #include "kernels/cuda/sm90/epilogue.cuh"
 #include "kernels/cuda/sm90/load.cuh"
@@ -21,6 +22,7 @@ __device__ __forceinline__ void initialise(SharedStorage<Config>& shared) {
     }
     for (int i = 0; i < Config::kItemSlots; ++i) {
       ptx::mbarrier_init(&shared.item_full[i], 1);
+      ptx::mbarrier_init(&shared.item_queries[i], 1);
       ptx::mbarrier_init(&shared.item_ending[i], 64);
       ptx::mbarrier_init(&shared.item_done[i], Config::kMathWarps);
       ptx::mbarrier_init(&shared.item_empty[i], Config::kMathThreads + Config::kMergeThreads);
@@ -49,6 +51,7 @@ __device__ __forceinline__ void compute_items(const DecodeArguments& arguments,
     ptx::mbarrier_wait(&shared.item_full[position.slot], position.parity);
     const ItemPass pass = shared.items[position.slot];
     if (pass.num_stages < 0) return;
+    ptx::mbarrier_wait(&shared.item_queries[position.slot], position.parity);
     const int kv_head = pass.item.kv_head;
     const float key_scale = params.k_scale != nullptr ? params.k_scale[kv_head] : 1.0f;
     const float value_scale = params.v_scale != nullptr ? params.v_scale[kv_head] : 1.0f;
@@ -62,10 +65,10 @@ __device__ __forceinline__ void compute_items(const DecodeArguments& arguments,
       const int tokens_left = pass.token_end - pass.token_begin - next_stage * Config::kStageTokens;
       ptx::mbarrier_wait(&shared.stage_full[slot], parity);
       if (lane == 0 && next_stage == 0) {
-        stamp(arguments, pass.index, &TimelineRecord::first_byte);
+        stamp(arguments, pass.index, &kernels::TimelineRecord::first_byte);
       }
       if (lane == 0 && next_stage == pass.num_stages - 1) {
-        stamp(arguments, pass.index, &TimelineRecord::last_byte);
+        stamp(arguments, pass.index, &kernels::TimelineRecord::last_byte);
       }
       attend_stage(addresses, shared, slot, tokens_left, queries, result);
       __syncwarp();
@@ -93,6 +96,8 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocksPerSm)
   const int warp = threadIdx.x / 32;
   if (warp == Config::kKeyLoadWarp) ptx::prefetch_tensor_map(&arguments.k_map);
   if (warp == Config::kValueLoadWarp) ptx::prefetch_tensor_map(&arguments.v_map);
+  // At once: what this block still occupies keeps the next grid's blocks out until it ends.
+  if (threadIdx.x == 0) ptx::allow_next_grid();
   initialise(shared);
   if (warp < Config::kMathWarps) {
     ptx::grow_registers<Config::kMathRegisters>();

@@ -101,7 +101,7 @@ __device__ __forceinline__ void finish_pass(const DecodeArguments& arguments,
   for (int h = 0; h < Config::kHeadTiles; ++h) {
     share_result(shared, h, result);
     math_barrier<Config>();  // all results of this head tile are there
-    if (threadIdx.x == 0) stamp(arguments, pass.index, &TimelineRecord::computed);
+    if (threadIdx.x == 0) stamp(arguments, pass.index, &kernels::TimelineRecord::computed);
     for (int column = warp; column < 8; column += Config::kMathWarps) {
       const int head = pass.first_head + 8 * h + column;
       if (head < group)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/cuda/ptx/copy.cuh"
+#include "kernels/cuda/ptx/dependency.cuh"
 #include "kernels/cuda/ptx/mbarrier.cuh"
 #include "kernels/cuda/sm90/smem.cuh"
 #include "kernels/cuda/sm90/timeline.cuh"
@@ -18,7 +19,7 @@ template <class Config>
 __device__ __forceinline__ void load_item(
     const DecodeArguments& arguments, SharedStorage<Config>& shared, const CUtensorMap& map,
     unsigned char (&ring)[Config::kStages][Config::kStageBytes], const ItemPass& pass,
-    std::uint64_t* ending, RingPosition<Config::kStages>& stage) {
+    std::uint64_t* ending, RingPosition<Config::kStages>& stage, bool& preceding_ended) {
   const kernels::DecodeParams& params = arguments.params;
   const int lane = threadIdx.x % 32;
   const int box_tokens = arguments.box_tokens;
@@ -45,6 +46,11 @@ __device__ __forceinline__ void load_item(
                               (pass.num_stages - stages_left) * Config::kStageTokens;
       const int listed_tokens =
           (min(tokens_left, Config::kStageTokens) + box_tokens - 1) & -box_tokens;
+      const int stage_end = pass.token_end - max(tokens_left - Config::kStageTokens, 0);
+      if (!preceding_ended && stage_end > pass.early_end) {
+        ptx::wait_for_preceding_grid();
+        preceding_ended = true;
+      }
       ptx::mbarrier_wait(&shared.stage_empty[stage.slot], stage.parity ^ 1);
       if (lane == 0) {
         ptx::mbarrier_arrive_expect(&shared.stage_full[stage.slot],
@@ -69,6 +75,7 @@ __device__ __forceinline__ void load_pages(
     unsigned char (&ring)[Config::kStages][Config::kStageBytes]) {
   RingPosition<Config::kItemSlots> item;
   RingPosition<Config::kStages> stage;
+  bool preceding_ended = false;  // as far as this warp knows
   while (true) {
     ptx::mbarrier_wait(&shared.item_full[item.slot], item.parity);
     const ItemPass pass = shared.items[item.slot];
@@ -78,9 +85,9 @@ __device__ __forceinline__ void load_pages(
     std::uint64_t* const ending = &shared.item_ending[item.slot];
     if (pass.num_stages < Config::kClaimLeadStages) ptx::mbarrier_arrive(ending);
     if (threadIdx.x == 32 * Config::kKeyLoadWarp) {
-      stamp(arguments, pass.index, &TimelineRecord::issued);
+      stamp(arguments, pass.index, &kernels::TimelineRecord::issued);
     }
-    load_item(arguments, shared, map, ring, pass, ending, stage);
+    load_item(arguments, shared, map, ring, pass, ending, stage, preceding_ended);
     item.advance();
   }
 }

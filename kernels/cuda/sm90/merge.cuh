@@ -107,9 +107,9 @@ __device__ __forceinline__ void merge_items(const DecodeArguments& arguments,
         merge_head(params, pass.item, group, head, value_scale);
       }
     }
-    if (leader && arguments.timeline != nullptr) {
-      stamp(arguments, pass.index, &TimelineRecord::finished);
-      arguments.timeline[pass.index].merged = merges;
+    if (leader && arguments.params.timeline != nullptr) {
+      stamp(arguments, pass.index, &kernels::TimelineRecord::finished);
+      arguments.params.timeline[pass.index].merged = merges;
     }
   }
 }

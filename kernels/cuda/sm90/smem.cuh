@@ -14,6 +14,7 @@ struct ItemPass {
   std::uint32_t index;  // of the item in the queue
   std::int32_t token_begin;
   std::int32_t token_end;
+  std::int32_t early_end;   // tokens before it may be read before the preceding grid has ended
   std::int32_t num_stages;  // -1: the queue is empty
   std::int32_t first_head;  // of the pass, within the group
   std::int32_t last_pass;   // 1: after this pass the item is complete
@@ -44,11 +45,13 @@ struct SharedStorage {
   // that computes it has read it (arrives: that warp).
   std::uint64_t stage_full[Config::kStages];
   std::uint64_t stage_empty[Config::kStages];
-  // Items: a slot is full when record and queries are there (arrives: schedule warp), ending when
-  // its last stages are about to be issued (arrive: all threads of both load warps), done when
-  // output or partial are written (arrive: all math warps), empty when it has been read (arrive: all
-  // threads of math and merge warps).
+  // Items: a slot is full when the record is there (arrives: schedule warp), which has queries when
+  // they are there as well (arrives: schedule warp, after the preceding grid has ended), ending
+  // when its last stages are about to be issued (arrive: all threads of both load warps), done when
+  // output or partial are written (arrive: all math warps), empty when it has been read (arrive:
+  // all threads of math and merge warps).
   std::uint64_t item_full[Config::kItemSlots];
+  std::uint64_t item_queries[Config::kItemSlots];
   std::uint64_t item_ending[Config::kItemSlots];
   std::uint64_t item_done[Config::kItemSlots];
   std::uint64_t item_empty[Config::kItemSlots];

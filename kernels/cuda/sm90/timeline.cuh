@@ -15,8 +15,9 @@ __device__ __forceinline__ std::uint64_t global_time_ns() {
 
 // Stamps one event of item `index`; called by one thread.
 __device__ __forceinline__ void stamp(const DecodeArguments& arguments, std::uint32_t index,
-                                      std::uint64_t TimelineRecord::*event) {
-  if (arguments.timeline != nullptr) arguments.timeline[index].*event = global_time_ns();
+                                      std::uint64_t kernels::TimelineRecord::*event) {
+  kernels::TimelineRecord* const timeline = arguments.params.timeline;
+  if (timeline != nullptr) timeline[index].*event = global_time_ns();
 }
 
 }  // namespace headrace::cuda::sm90

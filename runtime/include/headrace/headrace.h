@@ -183,6 +183,7 @@ typedef struct headrace_plan_sizes {
   size_t plan_bytes;      /* control words and queue; belongs to one plan */
   size_t workspace_bytes; /* partial results; plans that never run at the same time may share it */
   size_t alignment;       /* of both buffers, bytes */
+  size_t max_items;       /* items of the largest plan: records of a timeline */
 } headrace_plan_sizes;
 
 /* Fills *sizes (struct_size set by the caller) with the exact bytes for this description.
@@ -225,6 +226,20 @@ HEADRACE_API headrace_status headrace_plan_describe(const headrace_plan* plan,
 
 /* Run. */
 
+/* What happened to one item of a plan (in the order of headrace_plan_describe()) and when, in
+ * nanoseconds of the device's clock: CUDA's global timer, or the host's steady clock. */
+typedef struct headrace_timeline_record {
+  uint32_t worker;     /* block or thread that ran the item */
+  uint32_t merged;     /* 1: this item arrived last at its request and KV head, and merged */
+  uint64_t wanted;     /* the worker asked for the item; of its first item, the worker began */
+  uint64_t claimed;    /* the item is known */
+  uint64_t issued;     /* its first copy is about to be issued */
+  uint64_t first_byte; /* its first keys and values have arrived */
+  uint64_t last_byte;  /* its last ones have */
+  uint64_t computed;   /* all of them are computed */
+  uint64_t finished;   /* output or partial result is written, merge included */
+} headrace_timeline_record;
+
 /* Pointers are memory of the context's device, aligned to their element. Shapes as in the
  * description. */
 typedef struct headrace_run_args {
@@ -246,6 +261,18 @@ typedef struct headrace_run_args {
   void* workspace;
   size_t workspace_bytes;
   void* stream; /* cudaStream_t; ignored on CPU, where the call returns when the result is there */
+  int32_t dependent_launch; /* 1: programmatic dependent launch. The step may start before the
+                               kernel before it on the stream has ended; it waits for that kernel
+                               before it reads q, the scales or fresh tokens and before it writes
+                               anything, and lets the next kernel that is launched so start early as
+                               well. 0: an ordinary launch. Ignored on CPU */
+  int32_t fresh_tokens;     /* with dependent launch: how many tokens at the end of each request the
+                               kernel before this one may still write. Older ones are read early, and
+                               seq_lens and block_table must not be written by that kernel. -1: it may
+                               write any of them, and nothing is read early */
+  headrace_timeline_record* timeline; /* [headrace_plan_sizes.max_items], or null for none. Record i
+                                         is of the plan's item i; those of items that no row of this
+                                         run belongs to are left alone */
 } headrace_run_args;
 
 static inline headrace_run_args headrace_run_args_default(void) {
@@ -264,6 +291,9 @@ static inline headrace_run_args headrace_run_args_default(void) {
   args.workspace = NULL;
   args.workspace_bytes = 0;
   args.stream = NULL;
+  args.dependent_launch = 0;
+  args.fresh_tokens = -1;
+  args.timeline = NULL;
   return args;
 }
 
