@@ -276,7 +276,7 @@ TEST_CASE("wrong pointers and buffers of plan calls") {
                HEADRACE_INVALID_ARGUMENT, {"sizes is null"});
   sizes.struct_size = 16;
   expect_error(headrace_plan_get_sizes(context.get(), &desc, &options, &sizes),
-               HEADRACE_INVALID_ARGUMENT, {"sizes.struct_size is 16", "needed: 32"});
+               HEADRACE_INVALID_ARGUMENT, {"sizes.struct_size is 16", "needed: 40"});
 
   sizes = context.plan_sizes(desc, options);
   GuardedBuffer buffer(sizes.plan_bytes);

@@ -33,7 +33,7 @@ const std::vector<Wrong> kWrong = {
     {"struct_size",
      [](Args& a) { a.struct_size = 0; },
      HEADRACE_INVALID_ARGUMENT,
-     {"args.struct_size is 0", "needed: 128"}},
+     {"args.struct_size is 0", "needed: 144"}},
     {"negative batch",
      [](Args& a) { a.num_requests = -1; },
      HEADRACE_INVALID_ARGUMENT,
