@@ -12,6 +12,8 @@
 
 namespace headrace::cuda::sm90 {
 
+inline constexpr unsigned kAllLanes = 0xffffffffu;  // of a warp
+
 // Query: __nv_bfloat16 or __half. Cache: Query, or __nv_fp8_e4m3. HeadTiles: query heads are the
 // columns of the matrix instructions, eight to a tile; larger groups take several passes.
 template <class Query, class Cache, int HeadTiles>
@@ -62,6 +64,9 @@ struct DecodeConfig {
   // bf16 probabilities have too few bits: a second product adds what rounding them lost.
   static constexpr bool kSplitProbabilities = std::is_same_v<MathElement, __nv_bfloat16>;
   static constexpr int kProbabilityParts = kSplitProbabilities ? 2 : 1;
+
+  // A merge brings so many splits at once, one head of each per merge warp.
+  static constexpr int kMergeSplits = 32;
 
   // Items in flight between the schedule warp and the warps that compute.
   static constexpr int kItemSlots = 4;

@@ -27,6 +27,7 @@ __device__ __forceinline__ void initialise(SharedStorage<Config>& shared) {
       ptx::mbarrier_init(&shared.item_done[i], Config::kMathWarps);
       ptx::mbarrier_init(&shared.item_empty[i], Config::kMathThreads + Config::kMergeThreads);
     }
+    ptx::mbarrier_init(&shared.merge_full, 1);
     ptx::fence_mbarrier_init();
   }
   __syncthreads();

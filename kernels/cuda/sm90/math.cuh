@@ -13,7 +13,6 @@
 namespace headrace::cuda::sm90 {
 
 inline constexpr int kDimSteps = kHeadDim / 16;
-inline constexpr unsigned kAllLanes = 0xffffffffu;
 
 // The queries of one item, as B operands of the first product.
 template <class Config>

@@ -38,6 +38,9 @@ struct SharedStorage {
   float row_max[Config::kMathWarps][8];
   float row_sum[Config::kMathWarps][8];
 
+  // O of the splits that are merged, by merge warp.
+  alignas(128) float merge_o[Config::kMergeSplits][Config::kMergeWarps][kHeadDim];
+
   ItemPass items[Config::kItemSlots];
   bool merges;  // whether this block merges the item that the merge warps are at
 
@@ -55,6 +58,8 @@ struct SharedStorage {
   std::uint64_t item_ending[Config::kItemSlots];
   std::uint64_t item_done[Config::kItemSlots];
   std::uint64_t item_empty[Config::kItemSlots];
+  // merge_o is full when its bytes are there (arrives: the first merge warp).
+  std::uint64_t merge_full;
 };
 
 // Position in a ring of `Size` slots, with the parity of the phase it belongs to.
