@@ -23,10 +23,12 @@ HWY_BEFORE_NAMESPACE();
 namespace headrace::cpu {
 namespace HWY_NAMESPACE {
 
-// Tiles of all heads of an item together are to stay within this, so that the tile in work and the
-// next one fit the L2 cache.
-inline constexpr std::size_t kTileBytes = 128 * 1024;
-inline constexpr std::size_t kMinTileTokens = 16;
+// Tiles of all heads of an item together are to stay within this, measured (bench/RESULTS.md): with
+// small ones the tile in work and the next one fit the L1 cache; fp8 spends more instructions per
+// byte, and gains more from fewer tiles.
+template <class Element>
+inline constexpr std::size_t kTileBytes = sizeof(Element) == 1 ? 128 * 1024 : 32 * 1024;
+inline constexpr std::size_t kMinTileTokens = 8;
 
 template <class Cache>
 class Attention {
@@ -48,7 +50,8 @@ class Attention {
     begin();
     const std::size_t token_bytes = 2 * shape_.num_kv_heads * shape_.head_dim * sizeof(Element);
     std::size_t tile_tokens = kMaxTileTokens;
-    while (tile_tokens > kMinTileTokens && tile_tokens * token_bytes > kTileBytes) tile_tokens /= 2;
+    while (tile_tokens > kMinTileTokens && tile_tokens * token_bytes > kTileBytes<Element>)
+      tile_tokens /= 2;
     Tile tiles[2];
     Tile* tile = &tiles[0];
     Tile* next = &tiles[1];
