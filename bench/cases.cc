@@ -61,6 +61,7 @@ ProblemConfig make_case(const Options& options, const Profile& profile, std::int
           .num_qo_heads = options.num_qo_heads,
           .pool = pool,
           .head_scales = options.head_scales && pool.dtype == HEADRACE_FLOAT8_E4M3,
+          .dependent_launch = options.dependent_launch,
           .seed = options.seed};
 }
 

@@ -247,6 +247,10 @@ class Parser {
             "--no-head-scales", [this] { options_.head_scales = false; },
             "fp8 without per-head K and V scales")
         ->group("Attention");
+    app_.add_flag("--dependent-launch", options_.dependent_launch,
+                  "GPU: a step starts while the one before it still runs, and reads all\n"
+                  "tokens but the newest of each request early")
+        ->group("Attention");
   }
 
   void add_size(CLI::App& app) {

@@ -30,6 +30,7 @@ struct Options {
   std::int32_t num_qo_heads = 32;
   std::int32_t head_dim = 128;
   bool head_scales = true;  // fp8 only
+  bool dependent_launch = false;
   std::uint64_t seed = 1;
   double min_mb = 0;  // 10^6 bytes of K and V
   double max_mb = std::numeric_limits<double>::infinity();

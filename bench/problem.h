@@ -18,6 +18,7 @@ struct ProblemConfig {
   std::int32_t num_qo_heads;
   PoolShape pool;
   bool head_scales;  // random per-head K and V scales, else none
+  bool dependent_launch;
   std::uint64_t seed;
 
   // K and V of all valid tokens: what one run has to read.

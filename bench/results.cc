@@ -18,11 +18,17 @@ using Json = nlohmann::ordered_json;
 
 Json to_json(const Row& row) {
   const RowKey& key = row.key;
-  Json json{
-      {"batch", key.batch},           {"profile", key.profile},   {"kv_heads", key.num_kv_heads},
-      {"qo_heads", key.num_qo_heads}, {"head_dim", key.head_dim}, {"page_size", key.page_size},
-      {"dtype", key.dtype},           {"layout", key.layout},     {"head_scales", key.head_scales},
-      {"bytes", row.kv_bytes}};
+  Json json{{"batch", key.batch},
+            {"profile", key.profile},
+            {"kv_heads", key.num_kv_heads},
+            {"qo_heads", key.num_qo_heads},
+            {"head_dim", key.head_dim},
+            {"page_size", key.page_size},
+            {"dtype", key.dtype},
+            {"layout", key.layout},
+            {"head_scales", key.head_scales},
+            {"dependent_launch", key.dependent_launch},
+            {"bytes", row.kv_bytes}};
   if (!row.skipped.empty()) {
     json["skipped"] = row.skipped;
     return json;
@@ -37,8 +43,7 @@ Json to_json(const Row& row) {
                    {"rms_error_pct", row.error.rms_pct},
                    {"max_error_pct", row.error.max_pct},
                    {"checked_outputs", row.error.num_checked},
-                   {"outputs", row.error.num_rows},
-                   {"dependent_launch", false}});
+                   {"outputs", row.error.num_rows}});
   return json;
 }
 
@@ -59,7 +64,8 @@ Row row_from_json(const Json& json) {
              .page_size = json.at("page_size").get<std::int32_t>(),
              .dtype = json.at("dtype").get<std::string>(),
              .layout = json.at("layout").get<std::string>(),
-             .head_scales = json.value("head_scales", json.at("dtype") == "fp8")};
+             .head_scales = json.value("head_scales", json.at("dtype") == "fp8"),
+             .dependent_launch = json.value("dependent_launch", false)};
   row.kv_bytes = json.at("bytes").get<std::size_t>();
   row.skipped = json.value("skipped", "");
   if (!row.skipped.empty()) return row;
@@ -114,7 +120,8 @@ RowKey key_of(const ProblemConfig& config) {
           .page_size = config.pool.page_size,
           .dtype = name_of(dtypes(), config.pool.dtype),
           .layout = name_of(layouts(), config.pool.layout),
-          .head_scales = config.head_scales};
+          .head_scales = config.head_scales,
+          .dependent_launch = config.dependent_launch};
 }
 
 nlohmann::ordered_json to_json(const Results& results) {

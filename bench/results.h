@@ -24,6 +24,7 @@ struct RowKey {
   std::string dtype;
   std::string layout;
   bool head_scales = false;
+  bool dependent_launch = false;
 
   bool operator==(const RowKey&) const = default;
 };
