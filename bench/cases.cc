@@ -61,7 +61,6 @@ ProblemConfig make_case(const Options& options, const Profile& profile, std::int
           .num_qo_heads = options.num_qo_heads,
           .pool = pool,
           .head_scales = options.head_scales && pool.dtype == HEADRACE_FLOAT8_E4M3,
-          .dependent_launch = options.dependent_launch,
           .seed = options.seed};
 }
 
@@ -129,6 +128,28 @@ std::vector<ProblemConfig> grid_cases(const Options& options) {
                                             options.min_mb, options.max_mb));
   }
   return cases;
+}
+
+std::vector<Launch> launches(const Options& options, headrace_device device) {
+  const bool on_gpu = device == HEADRACE_DEVICE_CUDA;
+  std::vector<LaunchKind> kinds = options.launches;
+  if (kinds.empty()) {
+    kinds = {kPlainLaunch};
+    if (on_gpu && options.command == Command::kGrid) kinds.push_back(kDependentLaunch);
+  }
+  std::vector<Launch> launches;
+  for (const LaunchKind kind : kinds) {
+    launches.push_back({kind, kind == kDependentLaunch ? options.fresh_tokens.value_or(1) : 0});
+  }
+  const bool any_dependent = std::any_of(launches.begin(), launches.end(),
+                                         [](const Launch& each) { return each.is_dependent(); });
+  if (any_dependent && !on_gpu) {
+    throw std::invalid_argument("--launch: dependent needs a GPU, given a CPU");
+  }
+  if (options.fresh_tokens && !any_dependent) {
+    throw std::invalid_argument("--fresh-tokens: needs dependent launches, given plain ones alone");
+  }
+  return launches;
 }
 
 }  // namespace headrace::bench

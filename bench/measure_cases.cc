@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -55,6 +56,7 @@ class Measurer {
         cases_(options.command == Command::kGrid ? grid_cases(options) : run_cases(options)),
         backend_(make_backend(options.device, options.workers,
                               static_cast<std::size_t>(options.working_set_mib) << 20)),
+        launches_(launches(options, backend_->context().info().device)),
         pools_(*backend_, options.seed),
         results_{.version = headrace_version(),
                  .machine = backend_->machine(),
@@ -74,21 +76,11 @@ class Measurer {
     if (prints_table()) {
       fmt::print("{}\n{}\n", origin_line(results_), table_header(profile_width_));
     }
-    const auto num_known = std::count_if(cases_.begin(), cases_.end(), [&](const auto& config) {
-      return results_.find(key_of(config)) != nullptr;
-    });
-    Progress progress(cases_.size(), static_cast<std::size_t>(num_known));
-    for (std::size_t i = 0; i < cases_.size(); ++i) {
-      const RowKey key = key_of(cases_[i]);
-      if (results_.find(key) == nullptr) {
-        progress.show(i, fmt::format("{} x {} {}", key.batch, key.profile, key.dtype));
-        results_.put(measure(cases_[i]));
-        progress.clear();
-        if (prints_table()) save();
-      }
-      if (prints_table()) fmt::print("{}\n", table_line(*results_.find(key), profile_width_));
-      std::fflush(stdout);
-    }
+    std::size_t num_unknown = 0;
+    for (const ProblemConfig& config : cases_) num_unknown += unknown_launches(config).size();
+    const std::size_t num_rows = cases_.size() * launches_.size();
+    Progress progress(num_rows, num_rows - num_unknown);
+    for (std::size_t i = 0; i < cases_.size(); ++i) measure_case(i, progress);
     return finish();
   }
 
@@ -116,12 +108,14 @@ class Measurer {
     const std::size_t available_bytes = backend_->available_bytes();
     for (const ProblemConfig& config : cases_) {
       const std::string reason = reason_to_skip(sizes_of(config), available_bytes);
-      if (reason.empty() || results_.find(key_of(config)) != nullptr) continue;
-      Row row;
-      row.key = key_of(config);
-      row.kv_bytes = config.kv_bytes();
-      row.skipped = reason;
-      results_.put(std::move(row));
+      if (reason.empty()) continue;
+      for (const Launch& launch : unknown_launches(config)) {
+        Row row;
+        row.key = key_of(config, launch);
+        row.kv_bytes = config.kv_bytes();
+        row.skipped = reason;
+        results_.put(std::move(row));
+      }
     }
   }
 
@@ -129,7 +123,7 @@ class Measurer {
   void reserve_pools() {
     std::size_t pool_bytes = 0;
     for (const ProblemConfig& config : cases_) {
-      if (results_.find(key_of(config)) != nullptr) continue;
+      if (unknown_launches(config).empty()) continue;
       pool_bytes = std::max(pool_bytes, sizes_of(config).pool_bytes());
     }
     pools_.reserve(pool_bytes);
@@ -139,11 +133,39 @@ class Measurer {
     return set_sizes(config.pool, config.seq_lens, backend_->cold_bytes());
   }
 
-  Row measure(const ProblemConfig& config) {
-    Problem problem(*backend_, pools_, config);
+  // Those that results_ has no row of.
+  std::vector<Launch> unknown_launches(const ProblemConfig& config) const {
+    std::vector<Launch> unknown;
+    for (const Launch& launch : launches_) {
+      if (results_.find(key_of(config, launch)) == nullptr) unknown.push_back(launch);
+    }
+    return unknown;
+  }
+
+  // The problem is set up once for all launches.
+  void measure_case(std::size_t index, Progress& progress) {
+    const ProblemConfig& config = cases_[index];
+    std::optional<Problem> problem;
+    for (std::size_t i = 0; i < launches_.size(); ++i) {
+      const RowKey key = key_of(config, launches_[i]);
+      if (results_.find(key) == nullptr) {
+        progress.show(index * launches_.size() + i,
+                      fmt::format("{} x {} {}", key.batch, key.profile, key.dtype));
+        if (!problem) problem.emplace(*backend_, pools_, config);
+        results_.put(measure(*problem, launches_[i]));
+        progress.clear();
+        if (prints_table()) save();
+      }
+      if (prints_table()) fmt::print("{}\n", table_line(*results_.find(key), profile_width_));
+      std::fflush(stdout);
+    }
+  }
+
+  Row measure(Problem& problem, const Launch& launch) {
+    problem.set_launch(launch);
     Row row;
-    row.key = key_of(config);
-    row.kv_bytes = config.kv_bytes();
+    row.key = key_of(problem.config(), launch);
+    row.kv_bytes = problem.config().kv_bytes();
     row.num_sets = problem.num_sets();
     row.error = check(*backend_, problem);
     row.timing = backend_->time(problem, stop_rule(options_, *backend_));
@@ -154,10 +176,12 @@ class Measurer {
   // Of this call's rows; the file may hold more.
   int finish() const {
     std::vector<Row> rows;
-    for (const ProblemConfig& config : cases_) rows.push_back(*results_.find(key_of(config)));
+    for (const ProblemConfig& config : cases_) {
+      for (const Launch& launch : launches_) rows.push_back(*results_.find(key_of(config, launch)));
+    }
     save();
     if (is_grid() && prints_table()) {
-      fmt::print("{}\n{}", skipped_lines(rows), markdown_summary(rows));
+      fmt::print("{}\n{}", skipped_lines(rows), markdown(rows, true));
     }
     const auto num_wrong = std::count_if(rows.begin(), rows.end(), is_wrong);
     if (num_wrong == 0) return 0;
@@ -172,6 +196,7 @@ class Measurer {
   const Options& options_;
   std::vector<ProblemConfig> cases_;
   std::unique_ptr<Backend> backend_;
+  std::vector<Launch> launches_;
   KvPools pools_;
   Results results_;
   std::size_t profile_width_ = 0;

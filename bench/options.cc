@@ -5,96 +5,12 @@
 #include <CLI/CLI.hpp>
 #include <limits>
 
+#include "bench/help_texts.h"
 #include "bench/names.h"
+#include "bench/validators.h"
 
 namespace headrace::bench {
 namespace {
-
-const char* const kDescription =
-    "Measures decode attention over a paged KV cache: time, GB/s of K and V, per cent of the peak\n"
-    "copy rate (bytes read + bytes written over time), and per cent of a copy that moves as many\n"
-    "bytes. The caches are cold: runs rotate over KV sets that together exceed the last-level\n"
-    "cache. Results are checked against float64; a wrong one ends the program with status 1.";
-
-const char* const kGridDescription = "measures the published problem; can be resumed";
-const char* const kRoofDescription = "measures what the memory can do, without arithmetic";
-const char* const kTableDescription = "prints results as Markdown";
-
-std::string run_footer() {
-  return "Profiles (\"4k\" is 4096):\n" + profiles_help() +
-         "\nExamples:\n"
-         "  headrace-bench\n"
-         "      a lognormal batch, a uniform one and one long request among short ones,\n"
-         "      for bf16 and fp8 caches\n"
-         "  headrace-bench --profile uniform:8k --batch 1,4,16 --dtype fp8 --page-size 16,64\n"
-         "      six rows: 1, 4 and 16 requests of 8192 tokens, each with both page sizes\n"
-         "  headrace-bench --profile lognormal:2k,1.2 bimodal:512,16k,0.1 --seed 7 --json -\n"
-         "      two skewed batches, the result as JSON on stdout\n"
-         "  headrace-bench --device cpu --kv-heads 4 --query-heads 28 --workers 1\n"
-         "      one CPU thread, a group of 7\n"
-         "  headrace-bench grid --json grid.json\n"
-         "      the published problem; the same command goes on after an interruption\n"
-         "  headrace-bench table grid.json\n"
-         "      its results as Markdown\n";
-}
-
-const char* const kGridFooter =
-    "The published problem: batches of 1 to 256 requests of 1k to 128k tokens, uneven batches and\n"
-    "mixes of lengths; 32, 8 and 4 KV heads (32 query heads of 128 elements), pages of 16 and 64\n"
-    "tokens, bf16 and fp8 caches. The options restrict it; --layout adds hnd. Caches above 80 GB\n"
-    "and what does not fit into memory are skipped. It ends with a summary per size: rows, lowest\n"
-    "and median per cent of the peak copy rate.\n"
-    "\n"
-    "Examples:\n"
-    "  headrace-bench grid --json grid.json\n"
-    "      everything; the file is written after every row, and the same command goes on where it\n"
-    "      was stopped, if machine, commit and seed are the same\n"
-    "  headrace-bench grid --kv-heads 8 --dtype fp8 --max-mb 600\n"
-    "      what is small\n"
-    "  headrace-bench grid --layout nhd,hnd --batch 32\n"
-    "      both layouts\n";
-
-const char* const kRoofFooter =
-    "From 1 MiB to 4 GiB: the time of a copy that moves as many bytes (half read, half written), "
-    "of\n"
-    "a read, and on a GPU of reads of 4 KB and 2 KB pages in random order into shared memory; all\n"
-    "cold, the best of several ways.\n"
-    "\n"
-    "Example:\n"
-    "  headrace-bench roof --min-mb 16 --max-mb 600 --json roof.json\n";
-
-const char* const kTableFooter =
-    "Microseconds (per cent of peak copy) per batch, and a summary per size. Where several files\n"
-    "have the same row, the last one counts.\n"
-    "\n"
-    "Examples:\n"
-    "  headrace-bench table grid.json >> RESULTS.md\n"
-    "  headrace-bench table --brief nhd.json hnd.json\n";
-
-// CLI11's own validators write their ranges into the help and their maps into the messages.
-template <typename Enum>
-CLI::Validator one_of(const std::map<std::string, Enum>& names) {
-  const auto to_value = [&names](std::string& text) -> std::string {
-    const auto named = names.find(CLI::detail::to_lower(text));
-    if (named != names.end()) {
-      text = std::to_string(named->second);
-      return "";
-    }
-    std::string known;
-    for (const auto& [name, value] : names) known += (known.empty() ? "" : ", ") + name;
-    return fmt::format("needs one of {}; given '{}'", known, text);
-  };
-  return CLI::Validator(to_value, "");
-}
-
-CLI::Validator from_to(double low, double high) {
-  const auto check = [low, high](const std::string& text) -> std::string {
-    double value = 0;
-    if (CLI::detail::lexical_cast(text, value) && value >= low && value <= high) return "";
-    return fmt::format("needs a number from {} to {}, given '{}'", low, high, text);
-  };
-  return CLI::Validator(check, "");
-}
 
 // Options that several commands have. The strings that become `options` live as long as the parser.
 class Parser {
@@ -109,6 +25,9 @@ class Parser {
                   "cache: bf16, fp16, f32, fp8; one row each. Queries and\n"
                   "outputs are bf16");
     add_query_heads();
+    add_launch(app_,
+               "GPU: how steps are started, plain (default) or dependent;\n"
+               "one row each");
     add_measurement(app_);
     add_json(app_, "write the result here; - is stdout, without table");
     app_.require_subcommand(0, 1);
@@ -117,6 +36,7 @@ class Parser {
     add_device(grid);
     add_batch(grid, "only these numbers of requests, e.g. 1,8");
     add_attention(grid, "cache: bf16, fp8; one row each");
+    add_launch(grid, "only plain or dependent; by default both on a GPU");
     add_size(grid);
     add_measurement(grid);
     add_json(grid,
@@ -247,10 +167,20 @@ class Parser {
             "--no-head-scales", [this] { options_.head_scales = false; },
             "fp8 without per-head K and V scales")
         ->group("Attention");
-    app_.add_flag("--dependent-launch", options_.dependent_launch,
-                  "GPU: a step starts while the one before it still runs, and reads all\n"
-                  "tokens but the newest of each request early")
-        ->group("Attention");
+  }
+
+  void add_launch(CLI::App& app, const char* help) {
+    app.add_option("--launch", options_.launches, help)
+        ->delimiter(',')
+        ->transform(one_of(launch_kinds()))
+        ->group("Launch")
+        ->type_name("NAME[,NAME]");
+    app.add_option("--fresh-tokens", options_.fresh_tokens,
+                   "dependent: newest tokens of a request that are not read\n"
+                   "before the step before has ended; 1 by default, -1: all")
+        ->check(from_to(-1, std::numeric_limits<std::int32_t>::max()))
+        ->group("Launch")
+        ->type_name("N");
   }
 
   void add_size(CLI::App& app) {

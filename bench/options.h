@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/launch.h"
 #include "bench/profiles.h"
 #include "headrace/headrace.h"
 
@@ -29,8 +30,9 @@ struct Options {
   std::vector<headrace_layout> layouts{HEADRACE_NHD};
   std::int32_t num_qo_heads = 32;
   std::int32_t head_dim = 128;
-  bool head_scales = true;  // fp8 only
-  bool dependent_launch = false;
+  bool head_scales = true;                   // fp8 only
+  std::vector<LaunchKind> launches;          // none: the command's default
+  std::optional<std::int32_t> fresh_tokens;  // none: 1, what a decode step appends
   std::uint64_t seed = 1;
   double min_mb = 0;  // 10^6 bytes of K and V
   double max_mb = std::numeric_limits<double>::infinity();

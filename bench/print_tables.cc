@@ -18,8 +18,7 @@ int print_tables(const Options& options) {
     for (const Row& row : results.rows) all.put(row);
   }
   fmt::print("{}\n", origins);
-  if (!options.brief) fmt::print("{}\n", markdown_table(all.rows));
-  fmt::print("{}", markdown_summary(all.rows));
+  fmt::print("{}", markdown(all.rows, options.brief));
   return 0;
 }
 

@@ -92,9 +92,9 @@ headrace_run_args Problem::args(std::int64_t set, void* stream) const {
   args.workspace = workspace_.get();
   args.workspace_bytes = plan_sizes_.workspace_bytes;
   args.stream = stream;
-  if (config_.dependent_launch) {
+  if (launch_.is_dependent()) {
     args.dependent_launch = 1;
-    args.fresh_tokens = 1;  // what the kernel before a decode step appends
+    args.fresh_tokens = launch_.fresh_tokens;
   }
   return args;
 }

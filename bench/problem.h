@@ -8,6 +8,7 @@
 
 #include "bench/backend.h"
 #include "bench/kv_sets.h"
+#include "bench/launch.h"
 #include "headrace/headrace.hpp"
 
 namespace headrace::bench {
@@ -18,7 +19,6 @@ struct ProblemConfig {
   std::int32_t num_qo_heads;
   PoolShape pool;
   bool head_scales;  // random per-head K and V scales, else none
-  bool dependent_launch;
   std::uint64_t seed;
 
   // K and V of all valid tokens: what one run has to read.
@@ -29,6 +29,9 @@ class Problem {
  public:
   // Throws where the library or the memory refuses. The pools must outlive it.
   Problem(const Backend& backend, KvPools& pools, const ProblemConfig& config);
+
+  // How the runs to come are started; plain at first.
+  void set_launch(const Launch& launch) { launch_ = launch; }
 
   // One decode step on a KV set; on CUDA in the order of `stream`.
   void run(std::int64_t set, void* stream = nullptr) { plan_.run(args(set, stream)); }
@@ -42,6 +45,7 @@ class Problem {
 
  private:
   ProblemConfig config_;
+  Launch launch_;
   headrace_attention_desc desc_;
   headrace_plan_options plan_options_;
   headrace_plan_sizes plan_sizes_;

@@ -27,8 +27,9 @@ Json to_json(const Row& row) {
             {"dtype", key.dtype},
             {"layout", key.layout},
             {"head_scales", key.head_scales},
-            {"dependent_launch", key.dependent_launch},
+            {"dependent_launch", key.launch.is_dependent()},
             {"bytes", row.kv_bytes}};
+  if (key.launch.is_dependent()) json["fresh_tokens"] = key.launch.fresh_tokens;
   if (!row.skipped.empty()) {
     json["skipped"] = row.skipped;
     return json;
@@ -54,6 +55,11 @@ double number(const Json& json, const char* name) {
 }
 
 // Files of earlier versions lack what has a default here.
+Launch launch_from_json(const Json& json) {
+  if (!json.value("dependent_launch", false)) return {};
+  return {kDependentLaunch, json.value("fresh_tokens", 1)};
+}
+
 Row row_from_json(const Json& json) {
   Row row;
   row.key = {.batch = json.at("batch").get<std::int32_t>(),
@@ -65,7 +71,7 @@ Row row_from_json(const Json& json) {
              .dtype = json.at("dtype").get<std::string>(),
              .layout = json.at("layout").get<std::string>(),
              .head_scales = json.value("head_scales", json.at("dtype") == "fp8"),
-             .dependent_launch = json.value("dependent_launch", false)};
+             .launch = launch_from_json(json)};
   row.kv_bytes = json.at("bytes").get<std::size_t>();
   row.skipped = json.value("skipped", "");
   if (!row.skipped.empty()) return row;
@@ -111,7 +117,7 @@ void Results::put(Row row) {
   }
 }
 
-RowKey key_of(const ProblemConfig& config) {
+RowKey key_of(const ProblemConfig& config, const Launch& launch) {
   return {.batch = static_cast<std::int32_t>(config.seq_lens.size()),
           .profile = config.profile,
           .num_kv_heads = config.pool.num_kv_heads,
@@ -121,7 +127,7 @@ RowKey key_of(const ProblemConfig& config) {
           .dtype = name_of(dtypes(), config.pool.dtype),
           .layout = name_of(layouts(), config.pool.layout),
           .head_scales = config.head_scales,
-          .dependent_launch = config.dependent_launch};
+          .launch = launch};
 }
 
 nlohmann::ordered_json to_json(const Results& results) {

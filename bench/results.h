@@ -24,7 +24,7 @@ struct RowKey {
   std::string dtype;
   std::string layout;
   bool head_scales = false;
-  bool dependent_launch = false;
+  Launch launch;
 
   bool operator==(const RowKey&) const = default;
 };
@@ -56,7 +56,7 @@ struct Results {
   void put(Row row);
 };
 
-RowKey key_of(const ProblemConfig& config);
+RowKey key_of(const ProblemConfig& config, const Launch& launch);
 
 nlohmann::ordered_json to_json(const Results& results);
 

@@ -4,18 +4,21 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <set>
 #include <tuple>
 #include <utility>
 
+#include "bench/names.h"
 #include "bench/statistics.h"
 
 namespace headrace::bench {
 namespace {
 
 constexpr const char* kLineFormat =
-    "{:>5}  {:<{}}  {:>5}  {:>6}  {:>4}  {:>6}  {:>8}  {:>9}  {:>7}  {:>7}  {:>6}  {:>6}  {:>6}  "
+    "{:>5}  {:<{}}  {:>5}  {:>6}  {:>4}  {:>6}  {:>9}  {:>8}  {:>9}  {:>7}  {:>7}  {:>6}  {:>6}  "
+    "{:>6}  "
     "{:>6}  {:>9}";
 
 struct SizeClass {
@@ -61,6 +64,11 @@ std::string lowest_name(const RowKey& key) {
                      key.layout);
 }
 
+std::string heading(const Launch& launch) {
+  if (!launch.is_dependent()) return "Plain launches:";
+  return fmt::format("Dependent launches, fresh tokens {}:", launch.fresh_tokens);
+}
+
 }  // namespace
 
 std::string origin_line(const Results& results) {
@@ -78,8 +86,8 @@ std::string origin_line(const Results& results) {
 
 std::string table_header(std::size_t profile_width) {
   return fmt::format(fmt::runtime(kLineFormat), "batch", "profile", profile_width, "cache", "heads",
-                     "page", "layout", "K+V MB", "us", "+- us", "GB/s", "% peak", "% copy", "rms %",
-                     "max %", "checked");
+                     "page", "layout", "launch", "K+V MB", "us", "+- us", "GB/s", "% peak",
+                     "% copy", "rms %", "max %", "checked");
 }
 
 std::string table_line(const Row& row, std::size_t profile_width) {
@@ -87,7 +95,8 @@ std::string table_line(const Row& row, std::size_t profile_width) {
   const auto line = [&](const auto&... measured) {
     return fmt::format(fmt::runtime(kLineFormat), key.batch, key.profile, profile_width, key.dtype,
                        fmt::format("{}/{}", key.num_qo_heads, key.num_kv_heads), key.page_size,
-                       key.layout, fmt::format("{:.1f}", megabytes(row)), measured...);
+                       key.layout, name_of(launch_kinds(), key.launch.kind),
+                       fmt::format("{:.1f}", megabytes(row)), measured...);
   };
   if (!row.skipped.empty()) return line("skipped", "-", "-", "-", "-", "-", "-", "-");
   return line(fmt::format("{:.2f}", row.timing.us), fmt::format("{:.2f}", row.timing.spread_us),
@@ -99,6 +108,10 @@ std::string table_line(const Row& row, std::size_t profile_width) {
 
 std::string size_class(std::size_t kv_bytes) { return kSizeClasses[class_index(kv_bytes)].name; }
 
+namespace {
+
+// One row per batch, profile and KV heads: MB and "us (% of peak copy)" per cache type and page
+// size.
 std::string markdown_table(std::span<const Row> rows) {
   const auto dtypes = distinct(rows, [](const Row& row) { return row.key.dtype; });
   auto page_sizes = distinct(rows, [](const Row& row) { return row.key.page_size; });
@@ -162,6 +175,7 @@ std::string markdown_table(std::span<const Row> rows) {
   return text;
 }
 
+// Per size class and cache type: how many rows, the lowest and the median % of peak copy.
 std::string markdown_summary(std::span<const Row> rows) {
   std::string text =
       "| K and V | cache | rows | lowest % of peak copy | median | lowest row |\n"
@@ -182,6 +196,22 @@ std::string markdown_summary(std::span<const Row> rows) {
                           dtype, percents.size(), lowest->pct_peak_copy, quantile(percents, 0.5),
                           lowest_name(lowest->key));
     }
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string markdown(std::span<const Row> rows, bool brief) {
+  std::string text;
+  for (const Launch& launch : distinct(rows, [](const Row& row) { return row.key.launch; })) {
+    std::vector<Row> launched;
+    std::copy_if(rows.begin(), rows.end(), std::back_inserter(launched),
+                 [&](const Row& row) { return row.key.launch == launch; });
+    if (!text.empty()) text += "\n";
+    text += heading(launch) + "\n\n";
+    if (!brief) text += markdown_table(launched) + "\n";
+    text += markdown_summary(launched);
   }
   return text;
 }

@@ -20,12 +20,10 @@ std::string table_line(const Row& row, std::size_t profile_width);
 // What a row's bytes of K and V are counted as; "2 GB and more" to "below 64 MB".
 std::string size_class(std::size_t kv_bytes);
 
-// One row per batch, profile and KV heads: MB and "us (% of peak copy)" per cache type and page
-// size.
-std::string markdown_table(std::span<const Row> rows);
-
-// Per size class and cache type: how many rows, the lowest and the median % of peak copy.
-std::string markdown_summary(std::span<const Row> rows);
+// Per way to launch: a table of "us (% of peak copy)" per batch, profile, KV heads, cache type and
+// page size, unless `brief`; and the lowest and the median % of peak copy per size class and cache
+// type.
+std::string markdown(std::span<const Row> rows, bool brief);
 
 // Reasons with the rows they hold for, one per line; "" if none was skipped.
 std::string skipped_lines(std::span<const Row> rows);

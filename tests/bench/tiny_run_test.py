@@ -7,35 +7,29 @@ import itertools
 import json
 import os
 import pathlib
-import subprocess
-import sys
 import tempfile
 import unittest
 
-BENCH = sys.argv.pop(1)
-CPU = ['--device', 'cpu', '--working-set', '1', '--workers', '2']
-TINY = [*CPU, '--min-time', '0', '--repetitions', '2']
+from bench_program import CPU, TINY, read_json, run
+
 # Up to 4.5 MB: contexts of 1k, 2k and 4k, each with two page sizes.
 GRID = ['grid', *TINY, '--batch', '1', '--kv-heads', '4', '--dtype', 'fp8']
 FIXTURE = pathlib.Path(__file__).with_name('results_fixture.json')
 
 KEY_TYPES = {
     'batch': int, 'profile': str, 'kv_heads': int, 'qo_heads': int, 'head_dim': int,
-    'page_size': int, 'dtype': str, 'layout': str, 'head_scales': bool, 'bytes': int,
+    'page_size': int, 'dtype': str, 'layout': str, 'head_scales': bool, 'dependent_launch': bool,
+    'bytes': int,
 }
 ROW_TYPES = KEY_TYPES | {
     'kv_sets': int, 'repetitions': int, 'us': float, 'spread_us': float, 'gbps': float,
     'pct_peak_copy': float, 'pct_matched_copy': float, 'rms_error_pct': float,
-    'max_error_pct': float, 'checked_outputs': int, 'outputs': int, 'dependent_launch': bool,
+    'max_error_pct': float, 'checked_outputs': int, 'outputs': int,
 }
 REPORT_TYPES = {'version': str, 'machine': dict, 'commit': str, 'seed': int,
                 'peak_copy_gbps': float, 'rows': list}
 MACHINE_TYPES = {'device': str, 'executor': str, 'workers': int, 'threads': int,
                  'last_level_cache_bytes': int}
-
-
-def run(*options):
-    return subprocess.run([BENCH, *options], capture_output=True, text=True, timeout=300)
 
 
 class TinyRun(unittest.TestCase):
@@ -110,14 +104,12 @@ class TinyRun(unittest.TestCase):
             result = run(*TINY, '--profile', 'uniform:50', '--batch', '1', '--json', path)
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertIn('uniform:50', result.stdout)
-            with open(path) as file:
-                self.assertEqual(len(json.load(file)['rows']), 2)
+            self.assertEqual(len(read_json(path)['rows']), 2)
 
     def grid(self, path, *options):
         result = run(*GRID, '--json', path, *options)
         self.assertEqual(result.returncode, 0, result.stderr)
-        with open(path) as file:
-            return result.stdout, json.load(file)
+        return result.stdout, read_json(path)
 
     def test_grid_goes_on_where_it_was_stopped(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -144,8 +136,7 @@ class TinyRun(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, 'grid.json')
             self.grid(path, '--max-mb', '1.5')
-            with open(path) as file:
-                report = json.load(file)
+            report = read_json(path)
             for name, value, message in [
                     ('seed', 2, 'another seed: needs 2, given 1'),
                     ('commit', 'x', 'another commit: needs "x", given '),
@@ -170,8 +161,7 @@ class TinyRun(unittest.TestCase):
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertIn('skipped: 256 x uniform:131072, bf16, 32 KV heads, page 16, nhd: '
                           'K and V are 549.8 GB, the grid has at most 80 GB', result.stdout)
-            with open(path) as file:
-                rows = json.load(file)['rows']
+            rows = read_json(path)['rows']
             self.assertEqual(len(rows), 10)
             for row in rows:
                 self.assert_types(row, KEY_TYPES | {'skipped': str})
@@ -193,6 +183,8 @@ class TinyRun(unittest.TestCase):
         self.assertEqual(result.stdout, """\
 headrace 0.1.0 (abc1234) on Some GPU, driver 1.2.3; peak copy 4000.0 GB/s
 
+Plain launches:
+
 | batch | profile | MB bf16 | bf16 p16 | bf16 p64 | MB fp8 | fp8 p16 | fp8 p64 |
 | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: |
 | **8 KV heads** | | | | | | | |
@@ -205,11 +197,11 @@ headrace 0.1.0 (abc1234) on Some GPU, driver 1.2.3; peak copy 4000.0 GB/s
 | 64 to 256 MB | fp8 | 1 | 83.9 | 83.9 | 8 x uniform:8192, 8 KV heads, page 16, nhd |
 """)
         brief = run('table', '--brief', str(FIXTURE)).stdout
-        first, rest = result.stdout.split('\n\n', 1)
-        self.assertEqual(brief, first + '\n\n' + rest.split('\n\n')[1])
+        origin, heading, _, summary = result.stdout.split('\n\n')
+        self.assertEqual(brief, '\n\n'.join([origin, heading, summary]))
 
     def test_help_teaches(self):
-        for command, parts in [([], ['--kv-heads', 'one-long:long,n,short', 'Examples:', 'grid']),
+        for command, parts in [([], ['--launch', 'one-long:long,n,short', 'Examples:', 'grid']),
                                (['grid'], ['--max-mb', 'goes on where it', 'Examples:']),
                                (['roof'], ['--working-set', 'Example:']),
                                (['table'], ['--brief', 'Examples:'])]:
