@@ -59,15 +59,6 @@ void TestPlan::update(std::span<const std::int32_t> seq_lens, void* stream) {
                                   static_cast<std::int32_t>(seq_lens.size()), stream));
 }
 
-std::string TestPlan::description() const {
-  std::size_t bytes = 0;
-  require_ok(headrace_plan_describe(plan_.get(), HEADRACE_PLAN_JSON, nullptr, &bytes));
-  std::string text(bytes, '\0');
-  require_ok(headrace_plan_describe(plan_.get(), HEADRACE_PLAN_JSON, text.data(), &bytes));
-  text.pop_back();  // the terminator
-  return text;
-}
-
 std::string TestPlan::to_json() const {
   std::size_t bytes = 0;
   require_ok(headrace_plan_describe(plan_.get(), HEADRACE_PLAN_JSON, nullptr, &bytes));

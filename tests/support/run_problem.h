@@ -52,10 +52,8 @@ class TestPlan {
   void update(std::span<const std::int32_t> seq_lens, void* stream = nullptr);
   std::size_t workspace_bytes() const { return sizes_.workspace_bytes; }
   std::size_t max_items() const { return sizes_.max_items; }
+  // The plan's description.
   std::string to_json() const;
-  std::size_t max_items() const { return sizes_.max_items; }
-  // The plan's description in JSON.
-  std::string description() const;
 
   // Runs on the plan's own workspace, which is full of 0xFF, or on another.
   Result run(const Problem& problem, bool want_lse = true);
