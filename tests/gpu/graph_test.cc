@@ -1,12 +1,12 @@
 // A run captured in a CUDA graph, and replayed when everything but sizes has changed.
-#include <string>
+#include "tests/gpu/graph.h"
+
 #include <utility>
 #include <vector>
 
 #include "tests/catch.h"
 #include "tests/gpu/stream.h"
 #include "tests/support/compare.h"
-#include "tests/support/cuda_check.h"
 #include "tests/support/problem.h"
 #include "tests/support/run_problem.h"
 
@@ -24,37 +24,6 @@ ProblemSpec roomy_spec(std::vector<std::int32_t> seq_lens, std::uint64_t seed) {
   spec.seed = seed;
   return spec;
 }
-
-// A captured graph, ready to launch.
-class Graph {
- public:
-  template <typename Work>
-  Graph(const Stream& stream, const Work& work) {
-    require_cuda(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeGlobal),
-                 "cudaStreamBeginCapture");
-    const headrace_status status = work();
-    const std::string message = headrace_last_error();
-    const cudaError_t ended = cudaStreamEndCapture(stream.get(), &graph_);
-    INFO(message);
-    REQUIRE(status == HEADRACE_OK);
-    require_cuda(ended, "cudaStreamEndCapture");
-    require_cuda(cudaGraphInstantiate(&executable_, graph_, 0), "cudaGraphInstantiate");
-  }
-  ~Graph() {
-    cudaGraphExecDestroy(executable_);
-    cudaGraphDestroy(graph_);
-  }
-  Graph(const Graph&) = delete;
-  Graph& operator=(const Graph&) = delete;
-
-  void launch(const Stream& stream) const {
-    require_cuda(cudaGraphLaunch(executable_, stream.get()), "cudaGraphLaunch");
-  }
-
- private:
-  cudaGraph_t graph_ = nullptr;
-  cudaGraphExec_t executable_ = nullptr;
-};
 
 TEST_CASE("gpu: a captured run replayed with other lengths, tables and queries, and plans") {
   const std::vector<std::vector<std::int32_t>> lives = {

@@ -1,5 +1,5 @@
-// A kernel as it precedes a decode step, at its worst for dependent launch: it lets the next kernel
-// start at once, and writes late.
+// Kernels around a decode step that is launched dependent. The one before it is at its worst: it
+// lets the next kernel start at once, and writes late.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -25,5 +25,8 @@ struct LateCopies {
 // Launches the kernel: every block allows the next kernel to start, sleeps for `sleep_us`, and then
 // does its part of the copies.
 cudaError_t produce_late(const LateCopies& copies, std::uint32_t sleep_us, cudaStream_t stream);
+
+// Launches a kernel, dependent, that waits for the kernel before it and then does the copy.
+cudaError_t consume_dependent(const LateCopy& copy, cudaStream_t stream);
 
 }  // namespace headrace::tests
