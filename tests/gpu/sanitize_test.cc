@@ -35,5 +35,26 @@ TEST_CASE("gpu: every kernel, on buffers of exactly their sizes") {
   }
 }
 
+// Two runs in a row, so that the second may start while the first still runs.
+TEST_CASE("gpu: dependent runs with a timeline, on buffers of exactly their sizes") {
+  ProblemSpec spec{.seq_lens = {700, 0, 65, 1, 64, 333}};
+  spec.kv_dtype = HEADRACE_FLOAT8_E4M3;
+  const Problem problem = make_problem(spec);
+  const Device device(HEADRACE_DEVICE_CUDA, 3);
+  TestPlan plan(device, problem.desc, 6, 700, false, Guards::kNone);
+  plan.update(problem.seq_lens);
+  const ProblemMemory memory(problem, device.kind(), Guards::kNone, true);
+  const DeviceBuffer timeline(device.kind(), plan.max_items() * sizeof(headrace_timeline_record),
+                              Guards::kNone);
+  for (int run = 0; run < 2; ++run) {
+    require_ok(plan.try_run(memory, [&](headrace_run_args& args) {
+      args.dependent_launch = 1;
+      args.fresh_tokens = 1;
+      args.timeline = static_cast<headrace_timeline_record*>(timeline.data());
+    }));
+  }
+  CHECK(defect(problem, memory.collect()) == "");
+}
+
 }  // namespace
 }  // namespace headrace::tests
