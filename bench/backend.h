@@ -63,6 +63,9 @@ class Backend {
   virtual double peak_copy_gbps() = 0;
   // Runs on the KV sets in turn, and a copy that moves as many bytes.
   virtual Timing time(Problem& problem, const StopRule& rule) = 0;
+  // Runs on the KV sets in turn, back to back as time() does, of which the last timelines.size()
+  // are recorded, each in its own timeline (device memory). All have ended when it returns.
+  virtual void record(Problem& problem, std::span<headrace_timeline_record* const> timelines) = 0;
   // How long it takes to copy (half read, half written) and to read num_bytes.
   virtual std::vector<MemoryTime> memory_times(std::size_t num_bytes) = 0;
 

@@ -33,6 +33,8 @@ inline std::string run_footer() {
          "  headrace-bench --launch plain,dependent --batch 8\n"
          "      steps that start when the one before has ended, and steps that start while it\n"
          "      still runs and read all but the newest token of each request early\n"
+         "  headrace-bench --profile uniform:8k --batch 8 --dtype bf16 --timeline trace.json\n"
+         "      one row, and what every worker did in two of its steps\n"
          "  headrace-bench grid --json grid.json\n"
          "      the published problem; the same command goes on after an interruption\n"
          "  headrace-bench table grid.json\n"

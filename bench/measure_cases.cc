@@ -19,12 +19,17 @@
 #include "bench/progress.h"
 #include "bench/results.h"
 #include "bench/table.h"
+#include "bench/timeline.h"
+#include "bench/trace.h"
 
 namespace headrace::bench {
 namespace {
 
 // Of K and V of a batch, in whole pages.
 constexpr double kMaxGridBytes = 80e9;
+
+// Two, so that it can be seen how they overlap.
+constexpr std::int32_t kTimelineSteps = 2;
 
 StopRule stop_rule(const Options& options, const Backend& backend) {
   return {.min_repetitions = options.min_repetitions,
@@ -66,6 +71,7 @@ class Measurer {
                  .rows = {}} {}
 
   int run() {
+    require_one_row_for_timeline();
     resume_or_measure_copy();
     skip_large_ones();
     if (prints_table()) save();  // a file that cannot be written is better known now
@@ -85,6 +91,13 @@ class Measurer {
   }
 
  private:
+  void require_one_row_for_timeline() const {
+    const std::size_t num_rows = cases_.size() * launches_.size();
+    if (options_.timeline_path.empty() || num_rows == 1) return;
+    throw std::invalid_argument(
+        fmt::format("--timeline: needs options that select one row, given {} rows", num_rows));
+  }
+
   bool is_grid() const { return options_.command == Command::kGrid; }
   bool prints_table() const { return options_.json_path != "-"; }
   void save() const {
@@ -157,8 +170,15 @@ class Measurer {
         if (prints_table()) save();
       }
       if (prints_table()) fmt::print("{}\n", table_line(*results_.find(key), profile_width_));
+      if (!options_.timeline_path.empty()) write_timeline(*problem);
       std::fflush(stdout);
     }
+  }
+
+  void write_timeline(Problem& problem) const {
+    const Timeline timeline = record_timeline(*backend_, problem, kTimelineSteps);
+    write_json(options_.timeline_path, to_trace(timeline), -1);
+    if (prints_table()) fmt::print("\n{}", timeline_summary(timeline));
   }
 
   Row measure(Problem& problem, const Launch& launch) {

@@ -30,6 +30,10 @@ class Parser {
                "one row each");
     add_measurement(app_);
     add_json(app_, "write the result here; - is stdout, without table");
+    app_.add_option("--timeline", options_.timeline_path,
+                    "write when every item of two steps ran where, as a trace\n"
+                    "for Perfetto (ui.perfetto.dev); needs a single row")
+        ->type_name("PATH");
     app_.require_subcommand(0, 1);
 
     CLI::App& grid = add_command(Command::kGrid, "grid", kGridDescription, kGridFooter);

@@ -44,6 +44,8 @@ struct Options {
 
   std::string json_path;  // "": none, "-": stdout instead of the table
 
+  std::string timeline_path;  // "": none; of a run with one row
+
   std::vector<std::string> files;  // of `table`
   bool brief = false;
 };

@@ -73,6 +73,12 @@ Problem::Problem(const Backend& backend, KvPools& pools, const ProblemConfig& co
   backend.fill_normal(q_.get(), 0, elements, HEADRACE_BFLOAT16, config.seed + 4);
 }
 
+void Problem::run(std::int64_t set, void* stream, headrace_timeline_record* timeline) {
+  headrace_run_args with_timeline = args(set, stream);
+  with_timeline.timeline = timeline;
+  plan_.run(with_timeline);
+}
+
 headrace_run_args Problem::args(std::int64_t set, void* stream) const {
   headrace_run_args args = run_args();
   args.num_requests = static_cast<std::int32_t>(config_.seq_lens.size());

@@ -34,9 +34,12 @@ class Problem {
   void set_launch(const Launch& launch) { launch_ = launch; }
 
   // One decode step on a KV set; on CUDA in the order of `stream`.
-  void run(std::int64_t set, void* stream = nullptr) { plan_.run(args(set, stream)); }
+  // `timeline` as in headrace_run_args.
+  void run(std::int64_t set, void* stream = nullptr, headrace_timeline_record* timeline = nullptr);
 
   headrace_run_args args(std::int64_t set, void* stream) const;
+  std::string describe_plan() const { return plan_.describe(HEADRACE_PLAN_JSON); }
+  std::size_t max_items() const { return plan_sizes_.max_items; }  // of a timeline
   const headrace_attention_desc& desc() const { return desc_; }
   const ProblemConfig& config() const { return config_; }
   std::int64_t num_sets() const { return sizes_.num_sets; }

@@ -152,8 +152,8 @@ Results read_results(const std::string& path) {
   }
 }
 
-void write_json(const std::string& path, const nlohmann::ordered_json& json) {
-  const std::string text = json.dump(1) + "\n";
+void write_json(const std::string& path, const nlohmann::ordered_json& json, int indent) {
+  const std::string text = json.dump(indent) + "\n";
   if (path == "-") {
     fmt::print("{}", text);
     return;

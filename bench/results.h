@@ -63,8 +63,9 @@ nlohmann::ordered_json to_json(const Results& results);
 // Throws std::runtime_error with the path if the file is missing or holds something else.
 Results read_results(const std::string& path);
 
-// Replaces the file at once, so that whoever stops the program finds it whole; "-" is stdout.
-void write_json(const std::string& path, const nlohmann::ordered_json& json);
+// Replaces the file at once, so that whoever stops the program finds it whole; "-" is stdout. An
+// indent of -1 writes a single line.
+void write_json(const std::string& path, const nlohmann::ordered_json& json, int indent = 1);
 
 // Throws std::runtime_error that says what differs unless results of `now` may be added to `kept`,
 // read from `path`.

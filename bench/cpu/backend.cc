@@ -111,6 +111,14 @@ class CpuBackend final : public Backend {
     return summarise(times_us, 1, meter.copy_gbps(0.5));
   }
 
+  void record(Problem& problem, std::span<headrace_timeline_record* const> timelines) override {
+    for (std::int64_t set = 0; set < problem.num_sets(); ++set) problem.run(set);
+    std::int64_t set = 0;
+    for (headrace_timeline_record* timeline : timelines) {
+      problem.run(set++ % problem.num_sets(), nullptr, timeline);
+    }
+  }
+
   std::vector<MemoryTime> memory_times(std::size_t num_bytes) override {
     cpu::MemoryMeter meter(*this, num_workers(), std::max(num_bytes, cold_bytes()));
     meter.start(num_bytes);

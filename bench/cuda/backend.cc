@@ -23,6 +23,8 @@ namespace {
 // The largest copy is not always the fastest.
 constexpr std::size_t kPeakCopyBytes[] = {std::size_t{256} << 20, std::size_t{512} << 20,
                                           std::size_t{1} << 30, std::size_t{4} << 30};
+// Graphs that take longer need no more than the fewest runs and replays.
+constexpr double kLongReplayUs = 5000;
 // Plans, outputs and the reference's scores need memory beside K and V.
 constexpr std::size_t kOtherBytes = std::size_t{1} << 30;
 
@@ -111,27 +113,30 @@ class CudaBackend final : public Backend {
     return peak_gbps;
   }
 
-  // Graphs of at least so many calls, or so long, that launching a graph does not count; replayed
-  // often where that is quick.
   Timing time(Problem& problem, const StopRule& rule) override {
-    constexpr double kMinCalls = 8;
-    constexpr double kLongReplayUs = 5000;
-    constexpr double kGuessedGbps = 4000;
     constexpr std::int32_t kShortReplays = 100;
-    const std::size_t kv_bytes = problem.config().kv_bytes();
-    const double guessed_us = 5 + static_cast<double>(kv_bytes) / kGuessedGbps / 1e3;
-    const auto num_sets = static_cast<double>(problem.num_sets());
-    const double rounds = std::ceil(std::min(kMinCalls, kLongReplayUs / guessed_us) / num_sets);
-    cuda::TimedGraph graph(
-        static_cast<std::int32_t>(num_sets * std::max(rounds, 1.0)),
-        [&](std::int32_t i, cudaStream_t stream) { problem.run(i % problem.num_sets(), stream); });
+    cuda::TimedGraph graph(num_graph_runs(problem), [&](std::int32_t i, cudaStream_t stream) {
+      problem.run(i % problem.num_sets(), stream);
+    });
     StopRule replays = rule;
     if (graph.replay_us() < kLongReplayUs) {
       replays.min_repetitions = std::max(rule.min_repetitions, kShortReplays);
     }
     const std::vector<double> times_us = repeat_us(replays, [&] { return graph.replay_us(); });
-    const std::size_t copied = std::clamp(kv_bytes, std::size_t{32}, meter_.kMaxCopyBytes);
+    const std::size_t copied =
+        std::clamp(problem.config().kv_bytes(), std::size_t{32}, meter_.kMaxCopyBytes);
     return summarise(times_us, graph.num_calls(), copy_gbps(copied));
+  }
+
+  // The last of the replays that warm the graph up is the one whose records stay.
+  void record(Problem& problem, std::span<headrace_timeline_record* const> timelines) override {
+    const auto num_recorded = static_cast<std::int32_t>(timelines.size());
+    const std::int32_t num_before = std::max(num_graph_runs(problem) - num_recorded, 0);
+    const cuda::TimedGraph graph(num_before + num_recorded, [&](std::int32_t i,
+                                                                cudaStream_t stream) {
+      problem.run(i % problem.num_sets(), stream,
+                  i < num_before ? nullptr : timelines[static_cast<std::size_t>(i - num_before)]);
+    });
   }
 
   std::vector<MemoryTime> memory_times(std::size_t num_bytes) override {
@@ -152,6 +157,17 @@ class CudaBackend final : public Backend {
   std::int64_t reference_tokens() const override { return 1 << 24; }
 
  private:
+  // So many runs, or so long, that launching a graph of them does not count; each set as often.
+  static std::int32_t num_graph_runs(const Problem& problem) {
+    constexpr double kMinRuns = 8;
+    constexpr double kGuessedGbps = 4000;
+    const double guessed_us =
+        5 + static_cast<double>(problem.config().kv_bytes()) / kGuessedGbps / 1e3;
+    const auto num_sets = static_cast<double>(problem.num_sets());
+    const double rounds = std::ceil(std::min(kMinRuns, kLongReplayUs / guessed_us) / num_sets);
+    return static_cast<std::int32_t>(num_sets * std::max(rounds, 1.0));
+  }
+
   // Many rows have as many bytes as others.
   double copy_gbps(std::size_t bytes) {
     const auto [measured, is_new] = copies_gbps_.try_emplace(bytes);
