@@ -92,6 +92,8 @@ headrace_timeline_record in_order(headrace_timeline_record record) {
 
 Timeline record_timeline(Backend& backend, Problem& problem, std::int32_t num_steps) {
   const auto plan = nlohmann::json::parse(problem.describe_plan());
+  const std::int32_t heads_per_item =
+      problem.desc().num_kv_heads / plan.at("num_kv_heads").get<std::int32_t>();
   std::vector<Record> records(problem.max_items());
   const std::size_t num_bytes = records.size() * sizeof(Record);
   std::vector<Memory> buffers;
@@ -114,12 +116,13 @@ Timeline record_timeline(Backend& backend, Problem& problem, std::int32_t num_st
                                              step.size(), plan.at("items").size()));
       }
       step.push_back({.request = item.at("request"),
-                      .kv_head = item.at("kv_head"),
+                      .kv_head = item.at("kv_head").get<std::int32_t>() * heads_per_item,
                       .split_index = item.at("split_index"),
                       .split_count = item.at("split_count"),
                       .tokens = item.at("token_end").get<std::int64_t>() -
                                 item.at("token_begin").get<std::int64_t>(),
-                      .record = in_order(record)});
+                      .record = in_order(record),
+                      .num_kv_heads = heads_per_item});
     }
   }
   return timeline;

@@ -15,11 +15,12 @@ namespace headrace::bench {
 // One item of the plan and its record, in which no event is before the one it follows.
 struct TimelineItem {
   std::int32_t request;
-  std::int32_t kv_head;
+  std::int32_t kv_head;  // the first one
   std::int32_t split_index;
   std::int32_t split_count;
   std::int64_t tokens;
   headrace_timeline_record record;
+  std::int32_t num_kv_heads = 1;  // a CPU may compute several in one item
 };
 
 struct Timeline {

@@ -60,8 +60,9 @@ std::vector<std::size_t> assign_lanes(const Step& step, const LaneKind& kind) {
 }
 
 std::string item_name(const TimelineItem& item) {
-  return fmt::format("r{} h{} {}/{}", item.request, item.kv_head, item.split_index + 1,
-                     item.split_count);
+  std::string heads = std::to_string(item.kv_head);
+  if (item.num_kv_heads > 1) heads += fmt::format("-{}", item.kv_head + item.num_kv_heads - 1);
+  return fmt::format("r{} h{} {}/{}", item.request, heads, item.split_index + 1, item.split_count);
 }
 
 class TraceWriter {

@@ -32,8 +32,8 @@ class Timeline(unittest.TestCase):
             by_head = collections.defaultdict(list)
             for item in items:
                 args = item['args']
-                self.assertEqual(item['name'],
-                                 f"r{args['request']} h{args['kv_head']} {args['split']}")
+                self.assertEqual(item['name'],  # an item of a CPU has all 8 heads here
+                                 f"r{args['request']} h{args['kv_head']}-7 {args['split']}")
                 by_head[args['request'], args['kv_head']].append(args)
             self.assertEqual({request for request, _ in by_head}, {0, 1, 2, 3})
             for (request, _), of_head in by_head.items():
@@ -50,6 +50,16 @@ class Timeline(unittest.TestCase):
             self.assertEqual(phases['write'] + phases['merge'], len(items))
             self.assertEqual(phases['merge'],
                              sum(len(of_head) > 1 for of_head in by_head.values()))
+
+    def test_items_of_several_heads_are_named_by_heads_not_by_their_place(self):
+        for options, heads in [(['--query-heads', '128'], {'h0-3', 'h4-7'}),
+                               (['--layout', 'hnd', '--kv-heads', '2'], {'h0', 'h1'})]:
+            _, events = self.trace('--profile', 'uniform:600', '--batch', '1', '--dtype', 'bf16',
+                                   *options)
+            items = [event for event in events if event.get('cat') == 'stream']
+            self.assertEqual({event['name'].split()[1] for event in items}, heads)
+            self.assertEqual({f"h{event['args']['kv_head']}" for event in items},
+                             {name.split('-')[0] for name in heads})
 
     def test_slices_of_a_lane_nest_or_lie_apart(self):
         _, events = self.trace(*LENGTHS)
