@@ -65,7 +65,7 @@ __device__ __forceinline__ void compute_items(const DecodeArguments& arguments,
     for (; next_stage < pass.num_stages; next_stage += Config::kMathWarps) {
       const int tokens_left = pass.token_end - pass.token_begin - next_stage * Config::kStageTokens;
       ptx::mbarrier_wait(&shared.stage_full[slot], parity);
-      if (lane == 0 && next_stage == 0) {
+      if (lane == 0 && next_stage == 0 && pass.first_head == 0) {
         stamp(arguments, pass.index, &kernels::TimelineRecord::first_byte);
       }
       if (lane == 0 && next_stage == pass.num_stages - 1) {

@@ -84,7 +84,7 @@ __device__ __forceinline__ void load_pages(
     // have it; no later, or the stream would pause.
     std::uint64_t* const ending = &shared.item_ending[item.slot];
     if (pass.num_stages < Config::kClaimLeadStages) ptx::mbarrier_arrive(ending);
-    if (threadIdx.x == 32 * Config::kKeyLoadWarp) {
+    if (threadIdx.x == 32 * Config::kKeyLoadWarp && pass.first_head == 0) {
       stamp(arguments, pass.index, &kernels::TimelineRecord::issued);
     }
     load_item(arguments, shared, map, ring, pass, ending, stage, preceding_ended);

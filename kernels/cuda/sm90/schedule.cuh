@@ -66,20 +66,20 @@ __device__ __forceinline__ void schedule_items(const DecodeArguments& arguments,
   ItemPublisher<Config> publisher(arguments, shared);
 
   // The plan may be read at any time, no kernel writes it; lengths and block tables as the caller
-  // says. Control words are first touched after an item or the end has been published.
+  // says. Control words are first touched after the preceding grid has ended.
   if (arguments.fresh_tokens == kAllTokens) ptx::wait_for_preceding_grid();
   std::uint64_t wanted = arguments.params.timeline != nullptr ? global_time_ns() : 0;
   std::uint32_t index = scheduler::first_claim(blockIdx.x);
   while (index < num_items) {
     const scheduler::WorkItem item = plan.items[index];
-    if (leader) {
-      stamp(arguments, index, &kernels::TimelineRecord::claimed);
-      if (arguments.params.timeline != nullptr) {
-        arguments.params.timeline[index].worker = blockIdx.x;
-        arguments.params.timeline[index].wanted = wanted;
-      }
-    }
     if (item.request < arguments.params.num_requests) {
+      if (leader) {
+        stamp(arguments, index, &kernels::TimelineRecord::claimed);
+        if (arguments.params.timeline != nullptr) {
+          arguments.params.timeline[index].worker = blockIdx.x;
+          arguments.params.timeline[index].wanted = wanted;
+        }
+      }
       const std::int32_t seq_len = arguments.params.seq_lens[item.request];
       const scheduler::TokenRange tokens = scheduler::token_range(item, seq_len, tile_tokens);
       ItemPass pass;
@@ -96,6 +96,7 @@ __device__ __forceinline__ void schedule_items(const DecodeArguments& arguments,
         publisher.publish(pass);
       }
     }
+    ptx::wait_for_preceding_grid();  // a row that is not run has published nothing
     if (arguments.params.timeline != nullptr) wanted = global_time_ns();
     if (leader) index = scheduler::next_claim(plan.control, gridDim.x);
     index = __shfl_sync(0xffffffffu, index, 0);

@@ -227,7 +227,8 @@ HEADRACE_API headrace_status headrace_plan_describe(const headrace_plan* plan,
 /* Run. */
 
 /* What happened to one item of a plan (in the order of headrace_plan_describe()) and when, in
- * nanoseconds of the device's clock: CUDA's global timer, or the host's steady clock. */
+ * nanoseconds of the device's clock: CUDA's global timer, or the host's steady clock. An item
+ * without tokens may have no first and last byte: those two are left alone then. */
 typedef struct headrace_timeline_record {
   uint32_t worker;     /* block or thread that ran the item */
   uint32_t merged;     /* 1: this item arrived last at its request and KV head, and merged */
@@ -270,9 +271,11 @@ typedef struct headrace_run_args {
                                kernel before this one may still write. Older ones are read early, and
                                seq_lens and block_table must not be written by that kernel. -1: it may
                                write any of them, and nothing is read early */
-  headrace_timeline_record* timeline; /* [headrace_plan_sizes.max_items], or null for none. Record i
-                                         is of the plan's item i; those of items that no row of this
-                                         run belongs to are left alone */
+  headrace_timeline_record*
+      timeline; /* [headrace_plan_sizes.max_items], or null for none. Record i
+                   is of the plan's item i; those of items that no row of this
+                   run belongs to are left alone. Dependent launches that
+                   overlap need records of their own: these are written early */
 } headrace_run_args;
 
 static inline headrace_run_args headrace_run_args_default(void) {
