@@ -80,9 +80,10 @@ TEST_CASE("slices of a lane nest or lie apart, however items overlap") {
   // Per worker two lanes of the queue, two streams and three finishes.
   CHECK(slices.size() == 3 * 7);
   for (const auto& [lane, of_lane] : slices) {
-    for (const auto& [begin, end] : of_lane) {
-      CHECK(std::none_of(of_lane.begin(), of_lane.end(), [&](const auto& other) {
-        return begin < other.first && other.first < end && end < other.second;
+    for (const auto& slice : of_lane) {
+      CHECK(std::none_of(of_lane.begin(), of_lane.end(), [&slice](const auto& other) {
+        return slice.first < other.first && other.first < slice.second &&
+               slice.second < other.second;
       }));
     }
   }
