@@ -40,6 +40,7 @@ kernels::DecodeParams decode_params(const Problem& problem, const ProblemMemory&
       .lse = args.lse,
       .lse_request_stride = problem.lse_rows.request_stride,
       .lse_head_stride = problem.lse_rows.head_stride,
+      .timeline = nullptr,
       .partials = static_cast<float*>(partials.data()),
       .sm_scale = desc.sm_scale,
       .num_requests = args.num_requests,
