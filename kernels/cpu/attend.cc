@@ -32,7 +32,9 @@ void attend_tokens(const kernels::DecodeParams& params, const ItemShape& shape,
   }
 }
 
-const char* target_name() { return hwy::TargetName(HWY_TARGET); }
+const char* target_name() {
+  return can_multiply_pairs() ? "AVX3_DL with AVX512_BF16" : hwy::TargetName(HWY_TARGET);
+}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace headrace::cpu

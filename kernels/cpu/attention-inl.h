@@ -23,17 +23,16 @@ HWY_BEFORE_NAMESPACE();
 namespace headrace::cpu {
 namespace HWY_NAMESPACE {
 
-// Tiles of all heads of an item together are to stay within this, measured (bench/RESULTS.md): with
-// small ones the tile in work and the next one fit the L1 cache; fp8 spends more instructions per
-// byte, and gains more from fewer tiles.
+// Keys and values of a tile, all heads of an item together: what is asked for ahead is still in the
+// L1 cache, or near it, when its turn comes. Measured (bench/RESULTS.md).
 template <class Element>
-inline constexpr std::size_t kTileBytes = sizeof(Element) == 1 ? 128 * 1024 : 32 * 1024;
-inline constexpr std::size_t kMinTileTokens = 8;
+inline constexpr std::size_t kTileBytes = sizeof(Element) == 1 ? 32 * 1024 : 64 * 1024;
 
 template <class Cache>
 class Attention {
  public:
   using Element = typename Cache::Element;
+  static constexpr bool kHasPairs = requires { typename Cache::Pairs; };
 
   Attention(const kernels::DecodeParams& params, const ItemShape& shape,
             const scheduler::WorkItem& item, const Scratch& scratch)
@@ -43,13 +42,16 @@ class Attention {
         scratch_(scratch),
         padded_group_(padded_group(shape.group)),
         num_blocks_(num_blocks(shape.group)),
-        stride_(row_floats(shape.head_dim)),
+        columns_(num_columns(shape)),
+        stride_(row_elements(shape.head_dim)),
+        multiplies_pairs_(kHasPairs && params.q_dtype == kernels::DType::kBFloat16 &&
+                          can_multiply_pairs()),
         first_kv_head_(static_cast<std::int64_t>(item.kv_head * shape.num_kv_heads)) {}
 
   void run(const scheduler::TokenRange& tokens, const Partial& result) {
     begin();
     const std::size_t token_bytes = 2 * shape_.num_kv_heads * shape_.head_dim * sizeof(Element);
-    std::size_t tile_tokens = kMaxTileTokens;
+    std::size_t tile_tokens = max_tile_tokens(columns_);
     while (tile_tokens > kMinTileTokens && tile_tokens * token_bytes > kTileBytes<Element>)
       tile_tokens /= 2;
     Tile tiles[2];
@@ -75,43 +77,48 @@ class Attention {
   std::size_t block_heads(std::size_t block) const {
     return std::min(kMaxBlockHeads, padded_group_ - block * kMaxBlockHeads);
   }
-  float* block_scores(std::size_t block) const {
-    return scratch_.scores + block * kMaxBlockHeads * kMaxTileTokens;
-  }
-  // Offset of a block's first row in q and acc.
-  std::size_t block_offset(std::size_t head, std::size_t block) const {
-    return (head * padded_group_ + block * kMaxBlockHeads) * stride_;
-  }
-  SoftmaxState& softmax(std::size_t head, std::size_t block) const {
-    return scratch_.softmax[head * num_blocks_ + block];
+  std::size_t block_column(std::size_t head, std::size_t block) const {
+    return head * padded_group_ + block * kMaxBlockHeads;
   }
 
-  // Queries to float32, times everything that a score is multiplied by.
   void begin() const {
     const std::size_t num_rows = shape_.num_kv_heads * padded_group_;
     std::fill_n(scratch_.q, num_rows * stride_, 0.0f);
     std::fill_n(scratch_.acc, num_rows * stride_, 0.0f);
-    float* const row = scratch_.result;  // not in use yet
+    std::fill_n(scratch_.scores, max_tile_tokens(columns_) * columns_, 0.0f);
+    const SoftmaxState& softmax = scratch_.softmax;
+    std::fill_n(softmax.factor, columns_, 0.0f);
+    std::fill_n(softmax.max, columns_, -std::numeric_limits<float>::infinity());
+    std::fill_n(softmax.sum, columns_, 0.0);
     for (std::size_t head = 0; head < shape_.num_kv_heads; ++head) {
       const std::int64_t kv_head = first_kv_head_ + static_cast<std::int64_t>(head);
       const double k_scale = params_.k_scale == nullptr ? 1.0 : params_.k_scale[kv_head];
-      const double factor = double{params_.sm_scale} * k_scale * Cache::kUnit;
+      std::fill_n(softmax.factor + block_column(head, 0), shape_.group,
+                  static_cast<float>(double{params_.sm_scale} * k_scale * Cache::kUnit));
       for (std::size_t h = 0; h < shape_.group; ++h) {
-        const std::int64_t qo_head = kv_head * static_cast<std::int64_t>(shape_.group) + h;
-        load_row(params_.q_dtype, params_.q,
-                 item_.request * params_.q_request_stride + qo_head * params_.q_head_stride,
-                 shape_.head_dim, row);
-        float* const target = scratch_.q + (head * padded_group_ + h) * stride_;
-        for (std::size_t d = 0; d < shape_.head_dim; ++d) {
-          target[widened_index<Cache>(d)] = static_cast<float>(row[d] * factor);
-        }
-      }
-      for (std::size_t block = 0; block < num_blocks_; ++block) {
-        softmax(head, block) = {};
-        std::fill_n(softmax(head, block).max, kMaxBlockHeads,
-                    -std::numeric_limits<float>::infinity());
+        load_query(kv_head * static_cast<std::int64_t>(shape_.group) + h,
+                   (block_column(head, 0) + h) * stride_);
       }
     }
+  }
+
+  // Brings a query head into the order of the loaded keys, at q[offset].
+  void load_query(std::int64_t qo_head, std::size_t offset) const {
+    float* const row = scratch_.result;  // not in use yet
+    load_row(params_.q_dtype, params_.q,
+             item_.request * params_.q_request_stride + qo_head * params_.q_head_stride,
+             shape_.head_dim, row);
+    if constexpr (kHasPairs) {
+      if (multiplies_pairs_) {
+        auto* const target = reinterpret_cast<std::uint16_t*>(scratch_.q) + offset;
+        for (std::size_t d = 0; d < shape_.head_dim; ++d) {
+          target[loaded_index<typename Cache::Pairs>(d)] = bf16_of_float(row[d]);
+        }
+        return;
+      }
+    }
+    float* const target = scratch_.q + offset;
+    for (std::size_t d = 0; d < shape_.head_dim; ++d) target[loaded_index<Cache>(d)] = row[d];
   }
 
   // Rows of the tokens from `begin` to `end`; none if `begin` is not before `end`.
@@ -135,42 +142,76 @@ class Attention {
     }
   }
 
+  // The keys of the next tile are asked for while this one's are worked on, then the values: one
+  // stream at a time, in the order of memory.
   void add_tile(const Tile& tile, const Tile& next) const {
     // After the last tile there is nothing to ask for; what is here already costs little.
     const Tile& wanted = next.keys.count != 0 ? next : tile;
-    Prefetcher<Element> ahead(wanted.keys, wanted.values, shape_.num_kv_heads,
-                              params_.k.head_stride, params_.v.head_stride, shape_.head_dim);
-    Rows<Element> keys, values;
-    keys.count = values.count = tile.keys.count;
-    for (std::size_t head = 0; head < shape_.num_kv_heads; ++head) {
-      for (std::size_t t = 0; t < keys.count; ++t) {
-        keys.row[t] = tile.keys.row[t] + static_cast<std::int64_t>(head) * params_.k.head_stride;
-        values.row[t] =
-            tile.values.row[t] + static_cast<std::int64_t>(head) * params_.v.head_stride;
+    for_each_head(tile.keys, params_.k, wanted.keys,
+                  [this](std::size_t head, std::size_t begin, const Rows<Element>& keys,
+                         Prefetcher<Element>& ahead) { score_head(head, begin, keys, ahead); });
+    softmax_tile(scratch_.scores, tile.keys.count, columns_, scratch_.softmax);
+    for_each_head(
+        tile.values, params_.v, wanted.values,
+        [this](std::size_t head, std::size_t begin, const Rows<Element>& values,
+               Prefetcher<Element>& ahead) { add_head_values(head, begin, values, ahead); });
+  }
+
+  // Calls work(head, first token, rows, prefetcher) for all heads of a tile, whose first head has
+  // the rows given, and asks for the wanted ones meanwhile.
+  template <class Work>
+  void for_each_head(const Rows<Element>& first_head, const kernels::PagedPool& pool,
+                     const Rows<Element>& wanted, const Work& work) const {
+    Prefetcher<Element> ahead(wanted, shape_.num_kv_heads, pool.head_stride, shape_.head_dim);
+    const bool adjacent = pool.head_stride == static_cast<std::int64_t>(shape_.head_dim);
+    const std::size_t chunk = adjacent ? kChunkTokens<Element> : first_head.count;
+    for (std::size_t begin = 0; begin < first_head.count; begin += chunk) {
+      Rows<Element> rows;
+      rows.count = std::min(chunk, first_head.count - begin);
+      for (std::size_t head = 0; head < shape_.num_kv_heads; ++head) {
+        for (std::size_t t = 0; t < rows.count; ++t) {
+          rows.row[t] =
+              first_head.row[begin + t] + static_cast<std::int64_t>(head) * pool.head_stride;
+        }
+        work(head, begin, rows, ahead);
       }
-      add_head_tile(head, keys, values, ahead);
     }
     ahead.finish();
   }
 
   // Up to kMaxBlockHeads query heads widen in registers; more heads share one widened copy.
-  void add_head_tile(std::size_t head, const Rows<Element>& keys, const Rows<Element>& values,
-                     Prefetcher<Element>& ahead) const {
-    if (shape_.group <= kMaxBlockHeads) {
-      score_block<Cache>(head, 0, keys, ahead);
-      finish_scores(head, 0, keys);
-      add_block_values<Cache>(head, 0, values, ahead);
+  void score_head(std::size_t head, std::size_t begin, const Rows<Element>& keys,
+                  Prefetcher<Element>& ahead) const {
+    NoPrefetcher none;
+    if (multiplies_pairs_) {
+      if constexpr (kHasPairs) {
+        score_block<typename Cache::Pairs, std::uint16_t>(head, 0, begin, keys, ahead);
+        for (std::size_t block = 1; block < num_blocks_; ++block) {
+          score_block<typename Cache::Pairs, std::uint16_t>(head, block, begin, keys, none);
+        }
+      }
+    } else if (num_blocks_ == 1) {
+      score_block<Cache, float>(head, 0, begin, keys, ahead);
+    } else {
+      Rows<float> wide;
+      widen_tile<Cache>(keys, shape_.head_dim, stride_, ahead, scratch_.wide, wide);
+      for (std::size_t block = 0; block < num_blocks_; ++block) {
+        score_block<Float32, float>(head, block, begin, wide, none);
+      }
+    }
+    spread_key_nans(head, begin, keys);
+  }
+
+  void add_head_values(std::size_t head, std::size_t begin, const Rows<Element>& values,
+                       Prefetcher<Element>& ahead) const {
+    if (num_blocks_ == 1) {
+      add_block_values<Cache>(head, 0, begin, values, ahead);
     } else {
       Rows<float> wide;
       NoPrefetcher none;
-      widen_tile<Cache>(keys, shape_.head_dim, stride_, ahead, scratch_.wide, wide);
-      for (std::size_t block = 0; block < num_blocks_; ++block) {
-        score_block<Float32>(head, block, wide, none);
-        finish_scores(head, block, keys);
-      }
       widen_tile<Cache>(values, shape_.head_dim, stride_, ahead, scratch_.wide, wide);
       for (std::size_t block = 0; block < num_blocks_; ++block) {
-        add_block_values<Float32>(head, block, wide, none);
+        add_block_values<Float32>(head, block, begin, wide, none);
       }
     }
     spread_value_nans(head, values);
@@ -179,64 +220,61 @@ class Attention {
   // How many elements of a row of Stored there are: widened rows end with whole loads.
   template <class Stored>
   std::size_t num_elements() const {
-    if (std::is_same_v<Stored, Cache>) return shape_.head_dim;
+    if (!std::is_same_v<Stored, Float32> || std::is_same_v<Stored, Cache>) return shape_.head_dim;
     return (shape_.head_dim + Cache::kElements - 1) / Cache::kElements * Cache::kElements;
   }
 
-  template <class Stored, class Ahead>
-  void score_block(std::size_t head, std::size_t block, const Rows<typename Stored::Element>& keys,
-                   Ahead& ahead) const {
-    const float* const q = scratch_.q + block_offset(head, block);
-    float* const scores = block_scores(block);
+  template <class Stored, class Query, class Ahead>
+  void score_block(std::size_t head, std::size_t block, std::size_t begin,
+                   const Rows<typename Stored::Element>& keys, Ahead& ahead) const {
+    const std::size_t column = block_column(head, block);
+    const Query* const q = reinterpret_cast<const Query*>(scratch_.q) + column * stride_;
+    float* const scores = scratch_.scores + begin * columns_ + column;
     const std::size_t elements = num_elements<Stored>();
     switch (block_heads(block)) {
       case 1:
-        return score_tile<Stored, 1>(keys, q, elements, stride_, ahead, scores);
+        return score_tile<Stored, 1>(keys, q, elements, stride_, ahead, columns_, scores);
       case 2:
-        return score_tile<Stored, 2>(keys, q, elements, stride_, ahead, scores);
+        return score_tile<Stored, 2>(keys, q, elements, stride_, ahead, columns_, scores);
       default:
-        return score_tile<Stored, 4>(keys, q, elements, stride_, ahead, scores);
+        return score_tile<Stored, 4>(keys, q, elements, stride_, ahead, columns_, scores);
     }
   }
 
-  void finish_scores(std::size_t head, std::size_t block, const Rows<Element>& keys) const {
-    spread_key_nans(block, keys);
-    softmax_tile(block_scores(block), keys.count, block_heads(block), softmax(head, block));
-  }
-
   template <class Stored, class Ahead>
-  void add_block_values(std::size_t head, std::size_t block,
+  void add_block_values(std::size_t head, std::size_t block, std::size_t begin,
                         const Rows<typename Stored::Element>& values, Ahead& ahead) const {
-    const float* const p = block_scores(block);
-    const float* const rescale = softmax(head, block).rescale;
-    float* const acc = scratch_.acc + block_offset(head, block);
+    const std::size_t column = block_column(head, block);
     switch (block_heads(block)) {
       case 1:
-        return add_head_values<Stored, 1>(values, p, rescale, ahead, acc);
+        return add_values_of<Stored, 1>(column, begin, values, ahead);
       case 2:
-        return add_head_values<Stored, 2>(values, p, rescale, ahead, acc);
+        return add_values_of<Stored, 2>(column, begin, values, ahead);
       default:
-        return add_head_values<Stored, 4>(values, p, rescale, ahead, acc);
+        return add_values_of<Stored, 4>(column, begin, values, ahead);
     }
   }
 
   template <class Stored, std::size_t kHeads, class Ahead>
-  void add_head_values(const Rows<typename Stored::Element>& values, const float* p,
-                       const float* rescale, Ahead& ahead, float* acc) const {
+  void add_values_of(std::size_t column, std::size_t begin,
+                     const Rows<typename Stored::Element>& values, Ahead& ahead) const {
+    // The first chunk of a tile brings earlier results to the new max.
+    static constexpr float kOnes[kMaxBlockHeads] = {1.0f, 1.0f, 1.0f, 1.0f};
+    const float* const rescale = begin == 0 ? scratch_.softmax.rescale + column : kOnes;
     constexpr std::size_t kVectors = std::min(kAccumulators / kHeads, kAccumulatorsPerHead);
     constexpr std::size_t kLoads = kVectors * kLanes / Stored::kElements;
-    add_values<Stored, kHeads, kLoads>(values, 0, p, rescale, num_elements<Stored>(), stride_,
-                                       ahead, acc);
+    add_values<Stored, kHeads, kLoads>(values, 0, scratch_.scores + begin * columns_ + column,
+                                       columns_, rescale, num_elements<Stored>(), stride_, ahead,
+                                       scratch_.acc + column * stride_);
   }
 
   // A NaN among the elements of a key makes its scores NaN, for every query head.
-  void spread_key_nans(std::size_t block, const Rows<Element>& keys) const {
+  void spread_key_nans(std::size_t head, std::size_t begin, const Rows<Element>& keys) const {
     if constexpr (Cache::kHidesNans) {
       if (HWY_LIKELY(!has_nan_code(keys.row, keys.count, shape_.head_dim))) return;
-      const std::size_t heads = block_heads(block);
       for (std::size_t t = 0; t < keys.count; ++t) {
         if (!has_nan_code(keys.row + t, 1, shape_.head_dim)) continue;
-        std::fill_n(block_scores(block) + t * heads, heads,
+        std::fill_n(scratch_.scores + (begin + t) * columns_ + block_column(head, 0), shape_.group,
                     std::numeric_limits<float>::quiet_NaN());
       }
     }
@@ -250,7 +288,7 @@ class Attention {
         for (std::size_t d = 0; d < shape_.head_dim; ++d) {
           if (!is_nan_code(values.row[t][d])) continue;
           for (std::size_t h = 0; h < shape_.group; ++h) {
-            scratch_.acc[block_offset(head, 0) + h * stride_ + widened_index<Cache>(d)] =
+            scratch_.acc[(block_column(head, 0) + h) * stride_ + loaded_index<Cache>(d)] =
                 std::numeric_limits<float>::quiet_NaN();
           }
         }
@@ -260,14 +298,12 @@ class Attention {
 
   void end(const Partial& result) const {
     for (std::size_t row = 0; row < shape_.num_qo_heads(); ++row) {
-      const std::size_t head = row / shape_.group;
-      const std::size_t h = row % shape_.group;
-      const SoftmaxState& state = softmax(head, h / kMaxBlockHeads);
-      result.max[row] = state.max[h % kMaxBlockHeads];
-      result.sum[row] = static_cast<float>(state.sum[h % kMaxBlockHeads]);
-      const float* const acc = scratch_.acc + block_offset(head, 0) + h * stride_;
+      const std::size_t column = block_column(row / shape_.group, 0) + row % shape_.group;
+      result.max[row] = scratch_.softmax.max[column];
+      result.sum[row] = static_cast<float>(scratch_.softmax.sum[column]);
+      const float* const acc = scratch_.acc + column * stride_;
       for (std::size_t d = 0; d < shape_.head_dim; ++d) {
-        result.out[row * shape_.head_dim + d] = acc[widened_index<Cache>(d)] * Cache::kUnit;
+        result.out[row * shape_.head_dim + d] = acc[loaded_index<Cache>(d)] * Cache::kUnit;
       }
     }
   }
@@ -278,7 +314,9 @@ class Attention {
   const Scratch& scratch_;
   const std::size_t padded_group_;
   const std::size_t num_blocks_;
+  const std::size_t columns_;
   const std::size_t stride_;  // of rows of q and acc
+  const bool multiplies_pairs_;
   const std::int64_t first_kv_head_;
 };
 

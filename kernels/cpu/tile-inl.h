@@ -29,44 +29,47 @@ inline constexpr std::size_t kAccumulatorsPerHead = std::min<std::size_t>(kAccum
 
 inline constexpr std::size_t kCacheLineBytes = 64;
 
-// Rows of keys or values of one KV head, one per token of a tile.
+// Tokens that all heads of an item are worked on for before the next ones, where the heads of a
+// token lie next to each other: so memory is read in order, measured (bench/RESULTS.md). Fewer save
+// nothing of that and cost more; fp8 has more arithmetic per byte.
+template <class Element>
+inline constexpr std::size_t kChunkTokens = sizeof(Element) == 1 ? 8 : 4;
+
+// Rows of keys or values of one KV head, one per token of a tile or of a part of it.
 template <class Element>
 struct Rows {
   const Element* row[kMaxTileTokens];
   std::size_t count;
 };
 
-// Asks for the keys and values of the next tile, in the order of memory: that is what hardware
-// prefetchers join in on, while a walk over one head's rows in an NHD pool reads at less than half
-// the rate. Two streams at once, of keys and of values, read faster than one. The steps are spread
-// evenly over the arithmetic: a core has some 20 misses under way at most, so memory rests while
-// none are added, and the arithmetic waits while they are full.
+// Asks for the rows of all heads of a tile that is worked on next, in the order of memory: that is
+// what hardware prefetchers join in on. The steps are spread evenly over the arithmetic: a core has
+// some 20 misses under way at most, so memory rests while none are added, and what is asked for
+// while they are full may be dropped.
 template <class Element>
 class Prefetcher {
  public:
-  // `keys` and `values` are those of the first head and must outlive this; at least one. Heads that
-  // lie next to each other are one run of memory per token.
-  Prefetcher(const Rows<Element>& keys, const Rows<Element>& values, std::size_t num_heads,
-             std::int64_t key_head_stride, std::int64_t value_head_stride, std::size_t head_dim)
-      : keys_(keys), values_(values) {
-    const bool adjacent = key_head_stride == static_cast<std::int64_t>(head_dim) &&
-                          value_head_stride == static_cast<std::int64_t>(head_dim);
+  // `rows` are those of the first head, at least one, and must outlive this. Heads that lie next to
+  // each other are one run of memory per token.
+  Prefetcher(const Rows<Element>& rows, std::size_t num_heads, std::int64_t head_stride,
+             std::size_t head_dim)
+      : rows_(rows) {
+    const bool adjacent = head_stride == static_cast<std::int64_t>(head_dim);
     run_bytes_ = (adjacent ? num_heads : 1) * head_dim * sizeof(Element);
     heads_left_ = (adjacent ? 1 : num_heads) - 1;
-    key_head_stride_ = adjacent ? 0 : key_head_stride;
-    value_head_stride_ = adjacent ? 0 : value_head_stride;
+    head_stride_ = adjacent ? 0 : head_stride;
     const std::size_t run_steps = (run_bytes_ + kCacheLineBytes - 1) / kCacheLineBytes;
-    steps_left_ = static_cast<std::int64_t>(run_steps * keys.count * (heads_left_ + 1));
+    steps_left_ = static_cast<std::int64_t>(run_steps * rows.count * (heads_left_ + 1));
     begin_run();
   }
 
   // To be called in a loop whose iterations read kBytes of the present tile each.
   template <std::size_t kBytes>
   HWY_INLINE void advance(std::size_t iteration) {
-    if constexpr (kBytes >= kStepBytes) {
-      for (std::size_t i = 0; i < kBytes / kStepBytes; ++i) step();
+    if constexpr (kBytes >= kCacheLineBytes) {
+      for (std::size_t i = 0; i < kBytes / kCacheLineBytes; ++i) step();
     } else {
-      if (iteration % (kStepBytes / kBytes) == 0) step();
+      if (iteration % (kCacheLineBytes / kBytes) == 0) step();
     }
   }
 
@@ -76,47 +79,37 @@ class Prefetcher {
   }
 
  private:
-  // A line of keys and one of values.
-  static constexpr std::size_t kStepBytes = 2 * kCacheLineBytes;
-
   // Past the end it asks for the last run again, which is cheaper than to look where the end is.
   HWY_INLINE void step() {
-    hwy::Prefetch(key_ + offset_);
-    hwy::Prefetch(value_ + offset_);
+    hwy::Prefetch(run_ + offset_);
     offset_ += kCacheLineBytes;
     --steps_left_;
     if (HWY_UNLIKELY(offset_ >= run_bytes_)) next_run();
   }
 
   HWY_INLINE void next_run() {
-    if (token_ + 1 < keys_.count) {
+    if (token_ + 1 < rows_.count) {
       ++token_;
     } else if (heads_left_ > 0) {
       --heads_left_;
       token_ = 0;
-      key_shift_ += key_head_stride_;
-      value_shift_ += value_head_stride_;
+      head_shift_ += head_stride_;
     }
     begin_run();
   }
 
   HWY_INLINE void begin_run() {
-    key_ = reinterpret_cast<const char*>(keys_.row[token_] + key_shift_);
-    value_ = reinterpret_cast<const char*>(values_.row[token_] + value_shift_);
+    run_ = reinterpret_cast<const char*>(rows_.row[token_] + head_shift_);
     offset_ = 0;
   }
 
-  const Rows<Element>& keys_;
-  const Rows<Element>& values_;
+  const Rows<Element>& rows_;
   std::size_t run_bytes_;
   std::size_t heads_left_;
-  std::int64_t key_head_stride_;
-  std::int64_t value_head_stride_;
-  std::int64_t key_shift_ = 0;
-  std::int64_t value_shift_ = 0;
+  std::int64_t head_stride_;
+  std::int64_t head_shift_ = 0;
   std::size_t token_ = 0;
-  const char* key_;
-  const char* value_;
+  const char* run_;
   std::size_t offset_;
   std::int64_t steps_left_;
 };
@@ -172,35 +165,36 @@ struct PartLoad {
 };
 
 // sum[t][h] += q[h] . row[t] for the elements of one load, at `at`.
-template <class Cache, std::size_t kHeads, std::size_t kTokens, class Load>
+template <class Cache, std::size_t kHeads, std::size_t kTokens, class Load, class Query>
 HWY_INLINE void add_products(const typename Cache::Element* const (&row)[kTokens], std::size_t at,
-                             Load load, const float* HWY_RESTRICT q, std::size_t stride,
+                             Load load, const Query* HWY_RESTRICT q, std::size_t stride,
                              Vec (&sum)[kTokens * kHeads]) {
-  const Floats d;
   HWY_UNROLL(8)
   for (std::size_t t = 0; t < kTokens; ++t) {
     const auto k = load(row[t] + at);
+    constexpr std::size_t kPerVector = Cache::kElements / k.kVectors;
     for (std::size_t i = 0; i < k.kVectors; ++i) {
       for (std::size_t h = 0; h < kHeads; ++h) {
         Vec& s = sum[t * kHeads + h];
-        s = hn::MulAdd(k.vector[i], hn::LoadU(d, q + h * stride + at + i * kLanes), s);
+        s = multiply_add(k.vector[i], q + h * stride + at + i * kPerVector, s);
       }
     }
   }
 }
 
-// scores[t][h] = q[h] . k[t] for all tokens of the tile, q [kHeads, stride]. May write up to
-// kAccumulators / kHeads - 1 tokens past the last one.
-template <class Cache, std::size_t kHeads, class Ahead>
-HWY_INLINE void score_tile(const Rows<typename Cache::Element>& keys, const float* HWY_RESTRICT q,
+// scores[t][h] = q[h] . k[t] for all tokens of the tile, q [kHeads, stride], scores [tokens,
+// columns]. May write up to a chunk less one token past the last one.
+template <class Cache, std::size_t kHeads, class Query, class Ahead>
+HWY_INLINE void score_tile(const Rows<typename Cache::Element>& keys, const Query* HWY_RESTRICT q,
                            std::size_t head_dim, std::size_t stride, Ahead& ahead,
-                           float* HWY_RESTRICT scores) {
-  constexpr std::size_t kTokens = std::min(kAccumulators / kHeads, kAccumulatorsPerHead);
-  constexpr std::size_t kBytes = kTokens * Cache::kElements * sizeof(typename Cache::Element);
+                           std::size_t columns, float* HWY_RESTRICT scores) {
+  using Element = typename Cache::Element;
+  constexpr std::size_t kTokens = std::min(kAccumulators / kHeads, kChunkTokens<Element>);
+  constexpr std::size_t kBytes = kTokens * Cache::kElements * sizeof(Element);
   const Floats d;
   const std::size_t rest = head_dim % Cache::kElements;
   for (std::size_t begin = 0; begin < keys.count; begin += kTokens) {
-    const typename Cache::Element* row[kTokens];
+    const Element* row[kTokens];
     for (std::size_t t = 0; t < kTokens; ++t) {
       row[t] = keys.row[std::min(begin + t, keys.count - 1)];
     }
@@ -216,73 +210,58 @@ HWY_INLINE void score_tile(const Rows<typename Cache::Element>& keys, const floa
     }
     HWY_UNROLL(4)
     for (std::size_t i = 0; i < kTokens * kHeads; i += 4) {
-      store_four_sums(d, sum[i], sum[i + 1], sum[i + 2], sum[i + 3], scores + begin * kHeads + i);
+      float four[4];
+      store_four_sums(d, sum[i], sum[i + 1], sum[i + 2], sum[i + 3], four);
+      for (std::size_t j = 0; j < 4; ++j) {
+        scores[(begin + (i + j) / kHeads) * columns + (i + j) % kHeads] = four[j];
+      }
     }
   }
 }
 
-// Turns scores [num_tokens][num_heads] into exp(score - max) and brings the state up to date. Fills
-// the buffer up to a whole number of steps.
-inline void softmax_tile(float* HWY_RESTRICT scores, std::size_t num_tokens, std::size_t num_heads,
-                         SoftmaxState& state) {
+// Turns scores [num_tokens, columns] into exp(factor * score - max) and brings the state up to
+// date. Columns lie side by side in vectors, so the heads of all KV heads of an item go through
+// together and nothing is reduced across lanes.
+inline void softmax_tile(float* HWY_RESTRICT scores, std::size_t num_tokens, std::size_t columns,
+                         const SoftmaxState& state) {
   const Floats d;
-  // Elements per step: whole vectors, and a multiple of every block size, so that element i of a
-  // step always belongs to head i % num_heads.
-  constexpr std::size_t kStep = std::max(kLanes, kMaxBlockHeads);
-  constexpr std::size_t kVectors = kStep / kLanes;
-  constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
-
-  const std::size_t count = num_tokens * num_heads;
-  const std::size_t padded = (count + kStep - 1) / kStep * kStep;
-  std::fill(scores + count, scores + padded, kMinusInfinity);
-
-  Vec largest[kVectors];
-  for (Vec& v : largest) v = hn::Set(d, kMinusInfinity);
-  for (std::size_t i = 0; i < padded; i += kStep) {
-    for (std::size_t j = 0; j < kVectors; ++j) {
-      largest[j] = hn::Max(largest[j], hn::LoadU(d, scores + i + j * kLanes));
+  const Vec minus_infinity = hn::Set(d, -std::numeric_limits<float>::infinity());
+  for (std::size_t c = 0; c < columns; c += kLanes) {
+    float* const column = scores + c;
+    const Vec factor = hn::LoadU(d, state.factor + c);
+    const Vec old = hn::LoadU(d, state.max + c);
+    Vec max = old;
+    for (std::size_t t = 0; t < num_tokens; ++t) {
+      const Vec score = hn::Mul(hn::LoadU(d, column + t * columns), factor);
+      hn::StoreU(score, d, column + t * columns);
+      max = hn::Max(score, max);
     }
-  }
-  float lane[kStep];
-  for (std::size_t j = 0; j < kVectors; ++j) hn::StoreU(largest[j], d, lane + j * kLanes);
-  for (std::size_t h = 0; h < num_heads; ++h) {
-    float max = state.max[h];
-    for (std::size_t i = h; i < kStep; i += num_heads) max = lane[i] > max ? lane[i] : max;
-    state.rescale[h] = relative_weight(state.max[h], max);
-    state.max[h] = max;
     // Scores that are all -inf have no finite maximum to subtract: -inf - -inf would be NaN.
-    const float base = max == kMinusInfinity ? 0.0f : max;
-    for (std::size_t i = h; i < kStep; i += num_heads) lane[i] = base;
-  }
-
-  Vec base[kVectors], sum[kVectors];
-  for (std::size_t j = 0; j < kVectors; ++j) {
-    base[j] = hn::LoadU(d, lane + j * kLanes);
-    sum[j] = hn::Zero(d);
-  }
-  for (std::size_t i = 0; i < padded; i += kStep) {
-    for (std::size_t j = 0; j < kVectors; ++j) {
-      const Vec exponent = hn::Sub(hn::LoadU(d, scores + i + j * kLanes), base[j]);
+    const Vec base = hn::IfThenZeroElse(hn::Eq(max, minus_infinity), max);
+    Vec sum = hn::Zero(d);
+    for (std::size_t t = 0; t < num_tokens; ++t) {
+      const Vec exponent = hn::Sub(hn::LoadU(d, column + t * columns), base);
       // Exp() makes 0 of a NaN, which has to show in the result.
       const Vec p = hn::IfThenElse(hn::IsNaN(exponent), exponent, hn::Exp(d, exponent));
-      hn::StoreU(p, d, scores + i + j * kLanes);
-      sum[j] = hn::Add(sum[j], p);
+      hn::StoreU(p, d, column + t * columns);
+      sum = hn::Add(sum, p);
     }
+    hn::StoreU(max, d, state.max + c);
+    hn::StoreU(hn::Exp(d, hn::Sub(old, base)), d, state.rescale + c);
+    hn::StoreU(sum, d, state.tile_sum + c);
   }
-  for (std::size_t j = 0; j < kVectors; ++j) hn::StoreU(sum[j], d, lane + j * kLanes);
-  for (std::size_t h = 0; h < num_heads; ++h) {
-    double tile_sum = 0.0;
-    for (std::size_t i = h; i < kStep; i += num_heads) tile_sum += lane[i];
-    state.sum[h] = state.sum[h] * state.rescale[h] + tile_sum;
+  for (std::size_t c = 0; c < columns; ++c) {
+    state.sum[c] = state.sum[c] * state.rescale[c] + state.tile_sum[c];
   }
 }
 
 // acc[h] = acc[h] * rescale[h] + sum over t of p[t][h] * v[t], for the elements of kLoads loads at
-// `at`. Sums over a tile begin at 0, which keeps rounding errors small in long requests.
+// `at`; p [tokens, columns], acc [kHeads, stride]. Sums over a tile begin at 0, which keeps
+// rounding errors small in long requests.
 template <class Cache, std::size_t kHeads, std::size_t kLoads, class Load, class Ahead>
 HWY_INLINE void add_columns(const Rows<typename Cache::Element>& values, std::size_t at, Load load,
-                            const float* HWY_RESTRICT p, const float* rescale, std::size_t stride,
-                            Ahead& ahead, float* HWY_RESTRICT acc) {
+                            const float* HWY_RESTRICT p, std::size_t columns, const float* rescale,
+                            std::size_t stride, Ahead& ahead, float* HWY_RESTRICT acc) {
   constexpr std::size_t kBytes = kLoads * Cache::kElements * sizeof(typename Cache::Element);
   constexpr std::size_t kVectors = kLoads * Cache::kElements / kLanes;
   constexpr std::size_t kPerLoad = kVectors / kLoads;
@@ -294,7 +273,7 @@ HWY_INLINE void add_columns(const Rows<typename Cache::Element>& values, std::si
   for (std::size_t t = 0; t < values.count; ++t) {
     ahead.template advance<kBytes>(t);
     Vec weight[kHeads];
-    for (std::size_t h = 0; h < kHeads; ++h) weight[h] = hn::Set(d, p[t * kHeads + h]);
+    for (std::size_t h = 0; h < kHeads; ++h) weight[h] = hn::Set(d, p[t * columns + h]);
     for (std::size_t n = 0; n < kLoads; ++n) {
       const auto v = load(values.row[t] + at + n * Cache::kElements);
       for (std::size_t i = 0; i < kPerLoad; ++i) {
@@ -317,18 +296,20 @@ HWY_INLINE void add_columns(const Rows<typename Cache::Element>& values, std::si
 // The same for all elements from `at` on: kLoads loads at a time, then fewer.
 template <class Cache, std::size_t kHeads, std::size_t kLoads, class Ahead>
 HWY_INLINE void add_values(const Rows<typename Cache::Element>& values, std::size_t at,
-                           const float* HWY_RESTRICT p, const float* rescale, std::size_t head_dim,
-                           std::size_t stride, Ahead& ahead, float* HWY_RESTRICT acc) {
+                           const float* HWY_RESTRICT p, std::size_t columns, const float* rescale,
+                           std::size_t head_dim, std::size_t stride, Ahead& ahead,
+                           float* HWY_RESTRICT acc) {
   for (; at + kLoads * Cache::kElements <= head_dim; at += kLoads * Cache::kElements) {
-    add_columns<Cache, kHeads, kLoads>(values, at, WholeLoad<Cache>(), p, rescale, stride, ahead,
-                                       acc);
+    add_columns<Cache, kHeads, kLoads>(values, at, WholeLoad<Cache>(), p, columns, rescale, stride,
+                                       ahead, acc);
   }
   if constexpr (kLoads > 1) {
-    add_values<Cache, kHeads, kLoads / 2>(values, at, p, rescale, head_dim, stride, ahead, acc);
+    add_values<Cache, kHeads, kLoads / 2>(values, at, p, columns, rescale, head_dim, stride, ahead,
+                                          acc);
   } else if (kEndsWithinLoad<Cache> && at < head_dim) {
     NoPrefetcher none;
-    add_columns<Cache, kHeads, 1>(values, at, PartLoad<Cache>{head_dim - at}, p, rescale, stride,
-                                  none, acc);
+    add_columns<Cache, kHeads, 1>(values, at, PartLoad<Cache>{head_dim - at}, p, columns, rescale,
+                                  stride, none, acc);
   }
 }
 

@@ -16,6 +16,16 @@
 #include "kernels/cpu/attend.h"
 #include "kernels/cpu/convert.h"
 
+// With AVX512_BF16, asked for at run time, bf16 products need no widening. Highway's AVX3_DL, which
+// begins at the machines just before it, leaves the instruction out; this is its list and that.
+#if HWY_TARGET == HWY_AVX3_DL
+#undef HWY_TARGET_STR
+#define HWY_TARGET_STR                                                            \
+  HWY_TARGET_STR_AVX3                                                             \
+  ",vpclmulqdq,vaes,gfni,avx512vbmi,avx512vbmi2,avxvnni,avx512vnni,avx512bitalg," \
+  "avx512vpopcntdq,avx512bf16"
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace headrace::cpu {
 namespace HWY_NAMESPACE {
@@ -26,22 +36,40 @@ using Vec = hn::Vec<Floats>;
 inline constexpr std::size_t kLanes = HWY_LANES(float);
 inline constexpr std::size_t kPairLanes = 2 * kLanes;
 
-template <std::size_t kNumVectors>
-struct Widened {
+template <class V, std::size_t kNumVectors>
+struct Loaded {
   static constexpr std::size_t kVectors = kNumVectors;
-  Vec vector[kVectors];
+  V vector[kVectors];
 };
+
+template <std::size_t kNumVectors>
+using Widened = Loaded<Vec, kNumVectors>;
+
+// sum + vector * factors.
+HWY_INLINE Vec multiply_add(Vec vector, const float* factors, Vec sum) {
+  return hn::MulAdd(vector, hn::LoadU(Floats(), factors), sum);
+}
 
 // A cache type: Element is what lies in memory, load() widens kElements of them. Where element i of
 // a load lies in the vectors, position(i) says: an order that saves shuffles; queries are brought
 // into it, results back. Widened values are 1 / kUnit of the true ones. With kHidesNans the NaN
-// codes come out as numbers, and has_nan_code() finds them.
+// codes come out as numbers, and has_nan_code() finds them. Pairs, where there is one, loads the
+// same elements as pairs of bf16 values instead, for products with bf16 factors.
 
 constexpr std::size_t same_position(std::size_t i) { return i; }
 
 // The elements at even places in one vector, those at odd places in the next.
 constexpr std::size_t even_odd_position(std::size_t i) {
   return i / kPairLanes * kPairLanes + i % 2 * kLanes + i % kPairLanes / 2;
+}
+
+// Whether this machine has products of pairs.
+inline bool can_multiply_pairs() {
+#if HWY_TARGET == HWY_AVX3_DL
+  return __builtin_cpu_supports("avx512bf16");
+#else
+  return false;
+#endif
 }
 
 struct Float32 {
@@ -92,7 +120,32 @@ HWY_INLINE Vec widen_upper_halves(hn::Vec<Words> words) {
   return hn::BitCast(Floats(), hn::And(words, hn::Set(Words(), 0xffff0000u)));
 }
 
+#if HWY_TARGET == HWY_AVX3_DL
+
+// sum + the two products of each pair. bf16 products are exact in float32; subnormal values count
+// as 0.
+HWY_INLINE Vec multiply_add(hn::Vec<Words> pairs, const std::uint16_t* factors, Vec sum) {
+  return Vec{_mm512_dpbf16_ps(sum.raw, reinterpret_cast<__m512bh>(pairs.raw),
+                              reinterpret_cast<__m512bh>(_mm512_loadu_si512(factors)))};
+}
+
+struct BFloat16Pairs {
+  using Element = std::uint16_t;
+  static constexpr std::size_t kElements = kPairLanes;
+  static constexpr auto position = same_position;
+
+  static HWY_INLINE Loaded<hn::Vec<Words>, 1> load(const Element* elements) {
+    const hn::Repartition<std::uint16_t, Floats> d16;
+    return {{hn::BitCast(Words(), hn::LoadU(d16, elements))}};
+  }
+};
+
+#endif
+
 struct BFloat16 {
+#if HWY_TARGET == HWY_AVX3_DL
+  using Pairs = BFloat16Pairs;
+#endif
   using Element = std::uint16_t;
   static constexpr std::size_t kElements = kPairLanes;
   static constexpr auto position = even_odd_position;
@@ -148,27 +201,41 @@ HWY_INLINE hn::Vec<Bytes> look_up(const std::uint8_t (&table)[128], hn::Vec<Byte
       _mm512_permutex2var_epi8(hn::Load(d, table).raw, codes.raw, hn::Load(d, table + 64).raw)};
 }
 
-struct Float8E4M3 {
+struct Float8E4M3Pairs {
   using Element = std::uint8_t;
   static constexpr std::size_t kElements = 64;
-  static constexpr float kUnit = 1.0f;
-  static constexpr bool kHidesNans = false;
 
-  // Interleaving puts the first 8 of every 16 elements into the first two vectors.
+  // Interleaving puts the first 8 of every 16 elements into the first vector.
   static constexpr std::size_t position(std::size_t i) {
-    return even_odd_position(i % 16 / 8 * kPairLanes + i / 16 * 8 + i % 8);
+    return i % 16 / 8 * kPairLanes + i / 16 * 8 + i % 8;
   }
 
-  static HWY_INLINE Widened<4> load(const Element* elements) {
+  static HWY_INLINE Loaded<hn::Vec<Words>, 2> load(const Element* elements) {
     const Bytes d;
     const auto codes = hn::LoadU(d, elements);
     const auto lower = look_up(kE4M3Table.lower, codes);
     const auto upper =
         hn::OrAnd(look_up(kE4M3Table.upper, codes), codes, hn::Set(d, std::uint8_t{0x80}));
-    const auto first = hn::BitCast(Words(), hn::InterleaveLower(d, lower, upper));
-    const auto second = hn::BitCast(Words(), hn::InterleaveUpper(d, lower, upper));
-    return {{widen_lower_halves(first), widen_upper_halves(first), widen_lower_halves(second),
-             widen_upper_halves(second)}};
+    return {{hn::BitCast(Words(), hn::InterleaveLower(d, lower, upper)),
+             hn::BitCast(Words(), hn::InterleaveUpper(d, lower, upper))}};
+  }
+};
+
+struct Float8E4M3 {
+  using Pairs = Float8E4M3Pairs;
+  using Element = std::uint8_t;
+  static constexpr std::size_t kElements = Pairs::kElements;
+  static constexpr float kUnit = 1.0f;
+  static constexpr bool kHidesNans = false;
+
+  static constexpr std::size_t position(std::size_t i) {
+    return even_odd_position(Pairs::position(i));
+  }
+
+  static HWY_INLINE Widened<4> load(const Element* elements) {
+    const auto pairs = Pairs::load(elements).vector;
+    return {{widen_lower_halves(pairs[0]), widen_upper_halves(pairs[0]),
+             widen_lower_halves(pairs[1]), widen_upper_halves(pairs[1])}};
   }
 };
 
@@ -236,9 +303,9 @@ HWY_INLINE auto load_part(const typename Cache::Element* elements, std::size_t c
   return Cache::load(padded);
 }
 
-// Where element d of a head lies in the order of the widened elements of Cache.
+// Where element d of a head lies in the order of the loaded elements of Cache.
 template <class Cache>
-constexpr std::size_t widened_index(std::size_t d) {
+constexpr std::size_t loaded_index(std::size_t d) {
   return d / Cache::kElements * Cache::kElements + Cache::position(d % Cache::kElements);
 }
 
