@@ -142,27 +142,27 @@ class Attention {
     }
   }
 
-  // The keys of the next tile are asked for while this one's are worked on, then the values: one
-  // stream at a time, in the order of memory.
   void add_tile(const Tile& tile, const Tile& next) const {
     // After the last tile there is nothing to ask for; what is here already costs little.
     const Tile& wanted = next.keys.count != 0 ? next : tile;
-    for_each_head(tile.keys, params_.k, wanted.keys,
-                  [this](std::size_t head, std::size_t begin, const Rows<Element>& keys,
-                         Prefetcher<Element>& ahead) { score_head(head, begin, keys, ahead); });
+    Prefetcher<Element> ahead(wanted.keys, wanted.values, shape_.num_kv_heads,
+                              params_.k.head_stride, params_.v.head_stride, shape_.head_dim);
+    for_each_head(tile.keys, params_.k,
+                  [&](std::size_t head, std::size_t begin, const Rows<Element>& keys) {
+                    score_head(head, begin, keys, ahead);
+                  });
     softmax_tile(scratch_.scores, tile.keys.count, columns_, scratch_.softmax);
-    for_each_head(
-        tile.values, params_.v, wanted.values,
-        [this](std::size_t head, std::size_t begin, const Rows<Element>& values,
-               Prefetcher<Element>& ahead) { add_head_values(head, begin, values, ahead); });
+    for_each_head(tile.values, params_.v,
+                  [&](std::size_t head, std::size_t begin, const Rows<Element>& values) {
+                    add_head_values(head, begin, values, ahead);
+                  });
+    ahead.finish();
   }
 
-  // Calls work(head, first token, rows, prefetcher) for all heads of a tile, whose first head has
-  // the rows given, and asks for the wanted ones meanwhile.
+  // Calls work(head, first token, rows) for all heads of a tile, chunk by chunk.
   template <class Work>
   void for_each_head(const Rows<Element>& first_head, const kernels::PagedPool& pool,
-                     const Rows<Element>& wanted, const Work& work) const {
-    Prefetcher<Element> ahead(wanted, shape_.num_kv_heads, pool.head_stride, shape_.head_dim);
+                     const Work& work) const {
     const bool adjacent = pool.head_stride == static_cast<std::int64_t>(shape_.head_dim);
     const std::size_t chunk = adjacent ? kChunkTokens<Element> : first_head.count;
     for (std::size_t begin = 0; begin < first_head.count; begin += chunk) {
@@ -173,10 +173,9 @@ class Attention {
           rows.row[t] =
               first_head.row[begin + t] + static_cast<std::int64_t>(head) * pool.head_stride;
         }
-        work(head, begin, rows, ahead);
+        work(head, begin, rows);
       }
     }
-    ahead.finish();
   }
 
   // Up to kMaxBlockHeads query heads widen in registers; more heads share one widened copy.
