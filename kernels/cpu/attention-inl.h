@@ -178,58 +178,66 @@ class Attention {
     }
   }
 
-  // Up to kMaxBlockHeads query heads widen in registers; more heads share one widened copy.
   void score_head(std::size_t head, std::size_t begin, const Rows<Element>& keys,
                   Prefetcher<Element>& ahead) const {
-    NoPrefetcher none;
     if (multiplies_pairs_) {
-      if constexpr (kHasPairs) {
-        score_block<typename Cache::Pairs, std::uint16_t>(head, 0, begin, keys, ahead);
-        for (std::size_t block = 1; block < num_blocks_; ++block) {
-          score_block<typename Cache::Pairs, std::uint16_t>(head, block, begin, keys, none);
-        }
-      }
-    } else if (num_blocks_ == 1) {
-      score_block<Cache, float>(head, 0, begin, keys, ahead);
+      if constexpr (kHasPairs) score_keys<typename Cache::Pairs>(head, begin, keys, ahead);
     } else {
-      Rows<float> wide;
-      widen_tile<Cache>(keys, shape_.head_dim, stride_, ahead, scratch_.wide, wide);
-      for (std::size_t block = 0; block < num_blocks_; ++block) {
-        score_block<Float32, float>(head, block, begin, wide, none);
-      }
+      score_keys<Cache>(head, begin, keys, ahead);
     }
     spread_key_nans(head, begin, keys);
+  }
+
+  // Up to kMaxBlockHeads query heads widen in registers; more heads share one widened copy.
+  template <class Keys>
+  void score_keys(std::size_t head, std::size_t begin, const Rows<Element>& keys,
+                  Prefetcher<Element>& ahead) const {
+    if (num_blocks_ == 1) return score_block<Keys>(head, 0, begin, keys, shape_.head_dim, ahead);
+    const auto wide = widen<Keys>(keys, ahead);
+    NoPrefetcher none;
+    for (std::size_t block = 0; block < num_blocks_; ++block) {
+      score_block<typename Keys::Wide>(head, block, begin, wide, widened_elements<Keys>(), none);
+    }
   }
 
   void add_head_values(std::size_t head, std::size_t begin, const Rows<Element>& values,
                        Prefetcher<Element>& ahead) const {
     if (num_blocks_ == 1) {
-      add_block_values<Cache>(head, 0, begin, values, ahead);
+      add_block_values<Cache>(head, 0, begin, values, shape_.head_dim, ahead);
     } else {
-      Rows<float> wide;
+      const auto wide = widen<Cache>(values, ahead);
       NoPrefetcher none;
-      widen_tile<Cache>(values, shape_.head_dim, stride_, ahead, scratch_.wide, wide);
       for (std::size_t block = 0; block < num_blocks_; ++block) {
-        add_block_values<Float32>(head, block, begin, wide, none);
+        add_block_values<Float32>(head, block, begin, wide, widened_elements<Cache>(), none);
       }
     }
     spread_value_nans(head, values);
   }
 
-  // How many elements of a row of Stored there are: widened rows end with whole loads.
   template <class Stored>
-  std::size_t num_elements() const {
-    if (!std::is_same_v<Stored, Float32> || std::is_same_v<Stored, Cache>) return shape_.head_dim;
-    return (shape_.head_dim + Cache::kElements - 1) / Cache::kElements * Cache::kElements;
+  Rows<typename Stored::Wide::Element> widen(const Rows<Element>& rows,
+                                             Prefetcher<Element>& ahead) const {
+    using Wide = typename Stored::Wide::Element;
+    Rows<Wide> wide;
+    widen_rows<Stored>(rows, shape_.head_dim, stride_, ahead,
+                       reinterpret_cast<Wide*>(scratch_.wide), wide);
+    return wide;
   }
 
-  template <class Stored, class Query, class Ahead>
+  // How many elements a widened row has: it ends with a whole load.
+  template <class Stored>
+  std::size_t widened_elements() const {
+    return (shape_.head_dim + Stored::kElements - 1) / Stored::kElements * Stored::kElements;
+  }
+
+  template <class Stored, class Ahead>
   void score_block(std::size_t head, std::size_t block, std::size_t begin,
-                   const Rows<typename Stored::Element>& keys, Ahead& ahead) const {
+                   const Rows<typename Stored::Element>& keys, std::size_t elements,
+                   Ahead& ahead) const {
+    using Query = typename Stored::Wide::Element;
     const std::size_t column = block_column(head, block);
     const Query* const q = reinterpret_cast<const Query*>(scratch_.q) + column * stride_;
     float* const scores = scratch_.scores + begin * columns_ + column;
-    const std::size_t elements = num_elements<Stored>();
     switch (block_heads(block)) {
       case 1:
         return score_tile<Stored, 1>(keys, q, elements, stride_, ahead, columns_, scores);
@@ -242,28 +250,30 @@ class Attention {
 
   template <class Stored, class Ahead>
   void add_block_values(std::size_t head, std::size_t block, std::size_t begin,
-                        const Rows<typename Stored::Element>& values, Ahead& ahead) const {
+                        const Rows<typename Stored::Element>& values, std::size_t elements,
+                        Ahead& ahead) const {
     const std::size_t column = block_column(head, block);
     switch (block_heads(block)) {
       case 1:
-        return add_values_of<Stored, 1>(column, begin, values, ahead);
+        return add_values_of<Stored, 1>(column, begin, values, elements, ahead);
       case 2:
-        return add_values_of<Stored, 2>(column, begin, values, ahead);
+        return add_values_of<Stored, 2>(column, begin, values, elements, ahead);
       default:
-        return add_values_of<Stored, 4>(column, begin, values, ahead);
+        return add_values_of<Stored, 4>(column, begin, values, elements, ahead);
     }
   }
 
   template <class Stored, std::size_t kHeads, class Ahead>
   void add_values_of(std::size_t column, std::size_t begin,
-                     const Rows<typename Stored::Element>& values, Ahead& ahead) const {
+                     const Rows<typename Stored::Element>& values, std::size_t elements,
+                     Ahead& ahead) const {
     // The first chunk of a tile brings earlier results to the new max.
     static constexpr float kOnes[kMaxBlockHeads] = {1.0f, 1.0f, 1.0f, 1.0f};
     const float* const rescale = begin == 0 ? scratch_.softmax.rescale + column : kOnes;
     constexpr std::size_t kVectors = std::min(kAccumulators / kHeads, kAccumulatorsPerHead);
     constexpr std::size_t kLoads = kVectors * kLanes / Stored::kElements;
     add_values<Stored, kHeads, kLoads>(values, 0, scratch_.scores + begin * columns_ + column,
-                                       columns_, rescale, num_elements<Stored>(), stride_, ahead,
+                                       columns_, rescale, elements, stride_, ahead,
                                        scratch_.acc + column * stride_);
   }
 

@@ -1,5 +1,5 @@
-// The three steps of a tile of tokens for a block of 1, 2 or 4 query heads: scores, softmax,
-// values. Included once per instruction set.
+// The three steps of a tile of tokens: scores and values for a block of 1, 2 or 4 query heads, softmax
+// for all. Included once per instruction set.
 #if defined(HEADRACE_CPU_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEADRACE_CPU_TILE_INL_H_
 #undef HEADRACE_CPU_TILE_INL_H_
@@ -12,10 +12,10 @@
 #include <cstdint>
 #include <limits>
 
-#include "hwy/cache_control.h"
 #include "hwy/contrib/math/math-inl.h"
 #include "hwy/highway.h"
 #include "kernels/cpu/attend.h"
+#include "kernels/cpu/rows-inl.h"
 #include "kernels/cpu/widen-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -26,112 +26,6 @@ namespace HWY_NAMESPACE {
 // More of them, where there are registers, mean fewer loads of queries and weights per element.
 inline constexpr std::size_t kAccumulators = kLanes == 16 ? 16 : 8;
 inline constexpr std::size_t kAccumulatorsPerHead = std::min<std::size_t>(kAccumulators, 8);
-
-inline constexpr std::size_t kCacheLineBytes = 64;
-
-// Tokens that all heads of an item are worked on for before the next ones, where the heads of a
-// token lie next to each other: so memory is read in order, measured (bench/RESULTS.md). Fewer save
-// nothing of that and cost more; fp8 has more arithmetic per byte.
-template <class Element>
-inline constexpr std::size_t kChunkTokens = sizeof(Element) == 1 ? 8 : 4;
-
-// Rows of keys or values of one KV head, one per token of a tile or of a part of it.
-template <class Element>
-struct Rows {
-  const Element* row[kMaxTileTokens];
-  std::size_t count;
-};
-
-// Asks for the keys and values of the next tile, in the order of memory: that is what hardware
-// prefetchers join in on, while a walk over one head's rows in an NHD pool reads at less than half
-// the rate. Two streams at once, of keys and of values, read faster than one. The steps are spread
-// evenly over the arithmetic: a core has some 20 misses under way at most, so memory rests while
-// none are added, and what is asked for while they are full is dropped.
-template <class Element>
-class Prefetcher {
- public:
-  // `keys` and `values` are those of the first head and must outlive this; at least one. Heads that
-  // lie next to each other are one run of memory per token.
-  Prefetcher(const Rows<Element>& keys, const Rows<Element>& values, std::size_t num_heads,
-             std::int64_t key_head_stride, std::int64_t value_head_stride, std::size_t head_dim)
-      : keys_(keys), values_(values) {
-    const bool adjacent = key_head_stride == static_cast<std::int64_t>(head_dim) &&
-                          value_head_stride == static_cast<std::int64_t>(head_dim);
-    run_bytes_ = (adjacent ? num_heads : 1) * head_dim * sizeof(Element);
-    heads_left_ = (adjacent ? 1 : num_heads) - 1;
-    key_head_stride_ = adjacent ? 0 : key_head_stride;
-    value_head_stride_ = adjacent ? 0 : value_head_stride;
-    const std::size_t run_steps = (run_bytes_ + kCacheLineBytes - 1) / kCacheLineBytes;
-    steps_left_ = static_cast<std::int64_t>(run_steps * keys.count * (heads_left_ + 1));
-    begin_run();
-  }
-
-  // To be called in a loop whose iterations read kBytes of the present tile each.
-  template <std::size_t kBytes>
-  HWY_INLINE void advance(std::size_t iteration) {
-    if constexpr (kBytes >= kStepBytes) {
-      for (std::size_t i = 0; i < kBytes / kStepBytes; ++i) step();
-    } else {
-      if (iteration % (kStepBytes / kBytes) == 0) step();
-    }
-  }
-
-  // Asks for what is left.
-  void finish() {
-    while (steps_left_ > 0) step();
-  }
-
- private:
-  // A line of keys and one of values.
-  static constexpr std::size_t kStepBytes = 2 * kCacheLineBytes;
-
-  // Past the end it asks for the last run again, which is cheaper than to look where the end is.
-  HWY_INLINE void step() {
-    hwy::Prefetch(key_ + offset_);
-    hwy::Prefetch(value_ + offset_);
-    offset_ += kCacheLineBytes;
-    --steps_left_;
-    if (HWY_UNLIKELY(offset_ >= run_bytes_)) next_run();
-  }
-
-  HWY_INLINE void next_run() {
-    if (token_ + 1 < keys_.count) {
-      ++token_;
-    } else if (heads_left_ > 0) {
-      --heads_left_;
-      token_ = 0;
-      key_shift_ += key_head_stride_;
-      value_shift_ += value_head_stride_;
-    }
-    begin_run();
-  }
-
-  HWY_INLINE void begin_run() {
-    key_ = reinterpret_cast<const char*>(keys_.row[token_] + key_shift_);
-    value_ = reinterpret_cast<const char*>(values_.row[token_] + value_shift_);
-    offset_ = 0;
-  }
-
-  const Rows<Element>& keys_;
-  const Rows<Element>& values_;
-  std::size_t run_bytes_;
-  std::size_t heads_left_;
-  std::int64_t key_head_stride_;
-  std::int64_t value_head_stride_;
-  std::int64_t key_shift_ = 0;
-  std::int64_t value_shift_ = 0;
-  std::size_t token_ = 0;
-  const char* key_;
-  const char* value_;
-  std::size_t offset_;
-  std::int64_t steps_left_;
-};
-
-// For tiles that are widened already.
-struct NoPrefetcher {
-  template <std::size_t kBytes>
-  HWY_INLINE void advance(std::size_t) {}
-};
 
 // The sums over lanes of four vectors. D is the type of their lanes, Floats.
 template <class D>
@@ -326,23 +220,22 @@ HWY_INLINE void add_values(const Rows<typename Cache::Element>& values, std::siz
   }
 }
 
-// Widens a tile into wide [tile tokens, stride].
-template <class Cache>
-void widen_tile(const Rows<typename Cache::Element>& rows, std::size_t head_dim, std::size_t stride,
-                Prefetcher<typename Cache::Element>& ahead, float* HWY_RESTRICT wide,
-                Rows<float>& wide_rows) {
+// Widens rows into wide [tokens, stride].
+template <class Cache, class Wide>
+void widen_rows(const Rows<typename Cache::Element>& rows, std::size_t head_dim, std::size_t stride,
+                Prefetcher<typename Cache::Element>& ahead, Wide* HWY_RESTRICT wide,
+                Rows<Wide>& wide_rows) {
   constexpr std::size_t kBytes = Cache::kElements * sizeof(typename Cache::Element);
-  const Floats d;
   for (std::size_t t = 0; t < rows.count; ++t) {
-    float* const target = wide + t * stride;
+    Wide* const target = wide + t * stride;
     for (std::size_t at = 0; at < head_dim; at += Cache::kElements) {
       ahead.template advance<kBytes>(at / Cache::kElements);
       const std::size_t count = std::min(head_dim - at, Cache::kElements);
-      const auto widened = kEndsWithinLoad<Cache> && count < Cache::kElements
-                               ? load_part<Cache>(rows.row[t] + at, count)
-                               : Cache::load(rows.row[t] + at);
-      for (std::size_t i = 0; i < widened.kVectors; ++i) {
-        hn::StoreU(widened.vector[i], d, target + at + i * kLanes);
+      const auto loaded = kEndsWithinLoad<Cache> && count < Cache::kElements
+                              ? load_part<Cache>(rows.row[t] + at, count)
+                              : Cache::load(rows.row[t] + at);
+      for (std::size_t i = 0; i < loaded.kVectors; ++i) {
+        store(loaded.vector[i], target + at + i * (Cache::kElements / loaded.kVectors));
       }
     }
     wide_rows.row[t] = target;

@@ -50,6 +50,8 @@ HWY_INLINE Vec multiply_add(Vec vector, const float* factors, Vec sum) {
   return hn::MulAdd(vector, hn::LoadU(Floats(), factors), sum);
 }
 
+HWY_INLINE void store(Vec vector, float* target) { hn::StoreU(vector, Floats(), target); }
+
 // A cache type: Element is what lies in memory, load() widens kElements of them. Where element i of
 // a load lies in the vectors, position(i) says: an order that saves shuffles; queries are brought
 // into it, results back. Widened values are 1 / kUnit of the true ones. With kHidesNans the NaN
@@ -73,6 +75,7 @@ inline bool can_multiply_pairs() {
 }
 
 struct Float32 {
+  using Wide = Float32;
   using Element = float;
   static constexpr std::size_t kElements = kPairLanes;
   static constexpr auto position = same_position;
@@ -90,6 +93,7 @@ struct Float32 {
 // For machines without the instructions below: one element at a time.
 template <class Stored, float (*widen)(Stored)>
 struct ScalarCache {
+  using Wide = Float32;
   using Element = Stored;
   static constexpr std::size_t kElements = kPairLanes;
   static constexpr auto position = same_position;
@@ -129,7 +133,12 @@ HWY_INLINE Vec multiply_add(hn::Vec<Words> pairs, const std::uint16_t* factors, 
                               reinterpret_cast<__m512bh>(_mm512_loadu_si512(factors)))};
 }
 
+HWY_INLINE void store(hn::Vec<Words> pairs, std::uint16_t* target) {
+  _mm512_storeu_si512(target, pairs.raw);
+}
+
 struct BFloat16Pairs {
+  using Wide = BFloat16Pairs;
   using Element = std::uint16_t;
   static constexpr std::size_t kElements = kPairLanes;
   static constexpr auto position = same_position;
@@ -146,6 +155,7 @@ struct BFloat16 {
 #if HWY_TARGET == HWY_AVX3_DL
   using Pairs = BFloat16Pairs;
 #endif
+  using Wide = Float32;
   using Element = std::uint16_t;
   static constexpr std::size_t kElements = kPairLanes;
   static constexpr auto position = even_odd_position;
@@ -160,6 +170,7 @@ struct BFloat16 {
 };
 
 struct Float16 {
+  using Wide = Float32;
   using Element = std::uint16_t;
   static constexpr std::size_t kElements = kPairLanes;
   static constexpr auto position = same_position;
@@ -202,6 +213,7 @@ HWY_INLINE hn::Vec<Bytes> look_up(const std::uint8_t (&table)[128], hn::Vec<Byte
 }
 
 struct Float8E4M3Pairs {
+  using Wide = BFloat16Pairs;
   using Element = std::uint8_t;
   static constexpr std::size_t kElements = 64;
 
@@ -223,6 +235,7 @@ struct Float8E4M3Pairs {
 
 struct Float8E4M3 {
   using Pairs = Float8E4M3Pairs;
+  using Wide = Float32;
   using Element = std::uint8_t;
   static constexpr std::size_t kElements = Pairs::kElements;
   static constexpr float kUnit = 1.0f;
@@ -244,6 +257,7 @@ struct Float8E4M3 {
 // Sign, exponent and mantissa of e4m3 moved to their places in fp16 are the value times 2^-8, since
 // the exponent biases are 7 and 15; subnormals included. The two NaN codes are not.
 struct Float8E4M3 {
+  using Wide = Float32;
   using Element = std::uint8_t;
   static constexpr std::size_t kElements = kPairLanes;
   static constexpr auto position = same_position;
