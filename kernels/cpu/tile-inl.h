@@ -1,5 +1,5 @@
-// The three steps of a tile of tokens: scores and values for a block of 1, 2 or 4 query heads, softmax
-// for all. Included once per instruction set.
+// The three steps of a tile of tokens: scores for a block of 1, 2 or 4 query heads, softmax for all
+// heads, values for a block. Included once per instruction set.
 #if defined(HEADRACE_CPU_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEADRACE_CPU_TILE_INL_H_
 #undef HEADRACE_CPU_TILE_INL_H_
