@@ -58,13 +58,13 @@ __device__ __forceinline__ void fence_proxy_async() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-// Hardware barrier `id` among `threads` threads: all arrive and wait.
 // The same for both directions and global memory: what others wrote in the ordinary way, and this
 // thread has acquired, may now be read by the copy engine.
 __device__ __forceinline__ void fence_proxy_async_global() {
   asm volatile("fence.proxy.async.global;" ::: "memory");
 }
 
+// Hardware barrier `id` among `threads` threads: all arrive and wait.
 __device__ __forceinline__ void barrier_sync(int id, int threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
