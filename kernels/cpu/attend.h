@@ -13,7 +13,7 @@ namespace headrace::cpu {
 
 // Tokens of a tile. Scores of a tile, its softmax and its values are worked on in turn.
 inline constexpr std::size_t kMaxTileTokens = 64;
-inline constexpr std::size_t kMinTileTokens = 8;  // a multiple of every chunk
+inline constexpr std::size_t kMinTileTokens = 8;
 
 // Query heads that share one pass over the keys or values of a tile: 1, 2 or 4.
 inline constexpr std::size_t kMaxBlockHeads = 4;

@@ -25,8 +25,7 @@ namespace HWY_NAMESPACE {
 
 // Keys and values of a tile, all heads of an item together: what is asked for ahead is still in the
 // L1 cache, or near it, when its turn comes. Measured (bench/RESULTS.md).
-template <class Element>
-inline constexpr std::size_t kTileBytes = sizeof(Element) == 1 ? 32 * 1024 : 64 * 1024;
+inline constexpr std::size_t kTileBytes = 32 * 1024;
 
 template <class Cache>
 class Attention {
@@ -52,8 +51,7 @@ class Attention {
     begin();
     const std::size_t token_bytes = 2 * shape_.num_kv_heads * shape_.head_dim * sizeof(Element);
     std::size_t tile_tokens = max_tile_tokens(columns_);
-    while (tile_tokens > kMinTileTokens && tile_tokens * token_bytes > kTileBytes<Element>)
-      tile_tokens /= 2;
+    while (tile_tokens > kMinTileTokens && tile_tokens * token_bytes > kTileBytes) tile_tokens /= 2;
     Tile tiles[2];
     Tile* tile = &tiles[0];
     Tile* next = &tiles[1];

@@ -22,7 +22,7 @@ namespace HWY_NAMESPACE {
 // token lie next to each other: so memory is read in order, measured (bench/RESULTS.md). Fewer save
 // nothing of that and cost more; fp8 has more arithmetic per byte.
 template <class Element>
-inline constexpr std::size_t kChunkTokens = sizeof(Element) == 1 ? 8 : 4;
+inline constexpr std::size_t kChunkTokens = sizeof(Element) == 1 ? 16 : 4;
 
 // Rows of keys or values of one KV head, one per token of a tile or of a part of it.
 template <class Element>

@@ -90,13 +90,15 @@ HWY_INLINE void add_products(const typename Cache::Element* const (&row)[kTokens
 }
 
 // scores[t][h] = q[h] . k[t] for all tokens of the tile, q [kHeads, stride], scores [tokens,
-// columns]. May write up to a chunk less one token past the last one.
+// columns]. May write up to kMinTileTokens - 1 tokens past the last one.
 template <class Cache, std::size_t kHeads, class Query, class Ahead>
 HWY_INLINE void score_tile(const Rows<typename Cache::Element>& keys, const Query* HWY_RESTRICT q,
                            std::size_t head_dim, std::size_t stride, Ahead& ahead,
                            std::size_t columns, float* HWY_RESTRICT scores) {
   using Element = typename Cache::Element;
-  constexpr std::size_t kTokens = std::min(kAccumulators / kHeads, kChunkTokens<Element>);
+  constexpr std::size_t kTokens =
+      std::min({kAccumulators / kHeads, kAccumulatorsPerHead, kChunkTokens<Element>});
+  static_assert(kMinTileTokens % kTokens == 0);
   constexpr std::size_t kBytes = kTokens * Cache::kElements * sizeof(Element);
   const Floats d;
   const std::size_t rest = head_dim % Cache::kElements;
