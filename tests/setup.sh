@@ -5,7 +5,8 @@ set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 meson_needed=1.4
-packages=(g++ pkg-config libhwy-dev libcli11-dev nlohmann-json3-dev libfmt-dev catch2 cmake make)
+packages=(g++ pkg-config libhwy-dev libcli11-dev nlohmann-json3-dev libfmt-dev catch2 cmake make
+  python3-numpy python3-matplotlib)
 
 fail() {
   echo "$(basename "$0"): $*" >&2
