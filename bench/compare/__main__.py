@@ -42,7 +42,8 @@ def _parser():
     run.add_argument('--dtype', type=_words, metavar='NAME[,NAME]', help='of the cache: bf16, fp8')
     run.add_argument('--min-mb', type=float, default=0, metavar='MB', help='10^6 bytes of K and V')
     run.add_argument('--max-mb', type=float, default=float('inf'), metavar='MB')
-    run.add_argument('--systems', type=_words, metavar='NAME[,NAME]', help='only these rivals')
+    run.add_argument('--systems', type=_words, metavar='NAME[,NAME]',
+                     help='only these rivals; rows that lack one of them are measured anew')
     run.add_argument('--samples', type=_samples, default=100, metavar='N',
                      help='replays of each graph (%(default)s); the results are medians')
     run.add_argument('--seed', type=int, default=1, metavar='N',

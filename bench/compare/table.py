@@ -47,13 +47,13 @@ def _origin(report):
     machine = report['machine']
     versions = [f"{system['title']} {system['version']} ({system['name']})"
                 for system in report['systems'] if system['version'] is not None]
-    clocks = [f"{row['clocks']['clocks.sm']}" for row in report['rows']
-              if row.get('clocks', {}).get('clocks.sm')]
+    clocks = [row.get('clocks', {}).get('clocks.sm', '') for row in report['rows']]
+    clocks = sorted(int(clock) for clock in clocks if clock.isdigit())
     text = (f"{machine['device']}, driver {machine.get('driver_version', 'unknown')}, CUDA "
             f"{machine['cuda']}, PyTorch {machine['torch']}; commit {report['commit']}; peak copy "
             f"{report['peak_copy_gbps']:.0f} GB/s; medians of {report['samples']} replays")
     if clocks:
-        text += f'; SM clock {min(clocks, key=float)} to {max(clocks, key=float)} MHz'
+        text += f'; SM clock {clocks[0]} to {clocks[-1]} MHz'
     return text + '.\n\n' + '; '.join(versions) + '.'
 
 

@@ -49,6 +49,11 @@ class Graph:
         self._end.synchronize()
         return 1e3 * self._begin.elapsed_time(self._end) / self.count
 
+    def keep_busy(self, us):
+        """Queues replays for about so long, and returns before they have ended."""
+        for _ in range(int(us / (self.replay_us() * self.count)) + 1):
+            self._graph.replay()
+
     def median_us(self, replays):
         return statistics.median(self.replay_us() for _ in range(replays))
 
