@@ -77,7 +77,12 @@ def _measure(options, parser):
     systems = [run.Headrace(options.library), *rivals]
     run.Run(systems, chosen, seed=options.seed, samples=options.samples,
             path=options.json).measure()
-    print(table.markdown(results.read(options.json)))
+    report = results.read(options.json)
+    print(table.markdown(report))
+    failed = sum('systems' in row and 'headrace' not in results.measured(row)
+                 for row in report['rows'])
+    if failed:
+        raise RuntimeError(f"headrace has no time in {failed} of {len(report['rows'])} rows")
 
 
 def main():
