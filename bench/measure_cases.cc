@@ -72,9 +72,10 @@ class Measurer {
 
   int run() {
     require_one_row_for_timeline();
+    require_writable(options_.timeline_path);
+    require_writable(options_.json_path);
     resume_or_measure_copy();
     skip_large_ones();
-    if (prints_table()) save();  // a file that cannot be written is better known now
     reserve_pools();
     for (const ProblemConfig& config : cases_) {
       profile_width_ = std::max(profile_width_, config.profile.size());

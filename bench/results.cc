@@ -99,6 +99,12 @@ Results results_from_json(const Json& json) {
   return results;
 }
 
+std::string unfinished_path(const std::string& path) { return path + ".tmp"; }
+
+[[noreturn]] void fail_to_write(const std::string& path) {
+  throw std::runtime_error(fmt::format("'{}' cannot be written", path));
+}
+
 }  // namespace
 
 const Row* Results::find(const RowKey& key) const {
@@ -152,19 +158,26 @@ Results read_results(const std::string& path) {
   }
 }
 
+void require_writable(const std::string& path) {
+  if (path.empty() || path == "-") return;
+  const std::string unfinished = unfinished_path(path);
+  if (!std::ofstream(unfinished)) fail_to_write(path);
+  std::filesystem::remove(unfinished);
+}
+
 void write_json(const std::string& path, const nlohmann::ordered_json& json, int indent) {
   const std::string text = json.dump(indent) + "\n";
   if (path == "-") {
     fmt::print("{}", text);
     return;
   }
-  const std::string unfinished = path + ".tmp";
+  const std::string unfinished = unfinished_path(path);
   std::ofstream file(unfinished);
   file << text;
   file.close();
   std::error_code error;
   if (file) std::filesystem::rename(unfinished, path, error);
-  if (!file || error) throw std::runtime_error(fmt::format("'{}' cannot be written", path));
+  if (!file || error) fail_to_write(path);
 }
 
 void require_same_origin(const Results& kept, const Results& now, const std::string& path) {

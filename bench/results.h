@@ -63,6 +63,10 @@ nlohmann::ordered_json to_json(const Results& results);
 // Throws std::runtime_error with the path if the file is missing or holds something else.
 Results read_results(const std::string& path);
 
+// Throws std::runtime_error with the path if write_json() could not write it: better known before
+// a measurement than after it. "" and "-" always can.
+void require_writable(const std::string& path);
+
 // Replaces the file at once, so that whoever stops the program finds it whole; "-" is stdout. An
 // indent of -1 writes a single line.
 void write_json(const std::string& path, const nlohmann::ordered_json& json, int indent = 1);

@@ -45,6 +45,7 @@ std::string header(const std::vector<MemoryTime>& times) {
 }  // namespace
 
 int measure_roof(const Options& options) {
+  require_writable(options.json_path);
   const std::unique_ptr<Backend> backend = make_backend(
       options.device, options.workers, static_cast<std::size_t>(options.working_set_mib) << 20);
   const bool prints_table = options.json_path != "-";

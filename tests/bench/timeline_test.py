@@ -98,6 +98,12 @@ class Timeline(unittest.TestCase):
         text, _ = self.trace(*LENGTHS, '--json', '-')
         self.assertEqual(len(json.loads(text)['rows']), 1)
 
+    def test_a_path_that_cannot_be_written_is_refused_before_the_measurement(self):
+        result = run(*TINY, '--timeline', '/nowhere/trace.json', *LENGTHS)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("'/nowhere/trace.json' cannot be written", result.stderr)
+        self.assertEqual(result.stdout, '')
+
     def test_several_rows_have_no_timeline(self):
         for options, num_rows in [([], 6), (['--dtype', 'fp8'], 3),
                                   ([*LENGTHS, '--page-size', '16,64'], 2)]:
