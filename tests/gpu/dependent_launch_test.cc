@@ -1,5 +1,6 @@
 // Runs that start while the kernel before them still runs.
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <span>
 #include <string>
@@ -13,6 +14,7 @@
 #include "tests/support/cuda_check.h"
 #include "tests/support/problem.h"
 #include "tests/support/run_problem.h"
+#include "tests/support/timeline.h"
 
 namespace headrace::tests {
 namespace {
@@ -97,6 +99,10 @@ class LateStep {
     require_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
   }
 
+  // Of the starts to come.
+  void record(DeviceBuffer& timeline) { timeline_ = timeline.data(); }
+  std::size_t max_items() const { return plan_.max_items(); }
+
   headrace_status start(const Stream& stream) {
     const headrace_run_args live = memory_.args();
     const auto late = [](const void* to, const DeviceBuffer& from) {
@@ -110,6 +116,7 @@ class LateStep {
       args.stream = stream.get();
       args.dependent_launch = 1;
       args.fresh_tokens = fresh_tokens_;
+      args.timeline = static_cast<headrace_timeline_record*>(timeline_);
     });
     require_cuda(consume_dependent({consumed_.data(), live.out, consumed_.size()}, stream.get()),
                  "consume_dependent");
@@ -138,7 +145,26 @@ class LateStep {
   DeviceBuffer block_table_;
   DeviceBuffer seq_lens_;
   DeviceBuffer consumed_;
+  void* timeline_ = nullptr;
 };
+
+// From the first item handed to the load warps until the last has ended.
+double us_under_way(const DeviceBuffer& timeline) {
+  std::vector<headrace_timeline_record> records =
+      untouched_timeline(timeline.size() / sizeof(headrace_timeline_record));
+  const std::uint64_t untouched = records.front().finished;
+  const std::vector<std::byte> recorded = timeline.download();
+  std::memcpy(records.data(), recorded.data(), recorded.size());
+  std::uint64_t first = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t last = 0;
+  for (const headrace_timeline_record& record : records) {
+    if (record.finished == untouched) continue;
+    first = std::min(first, record.issued);
+    last = std::max(last, record.finished);
+  }
+  REQUIRE(first < last);
+  return static_cast<double>(last - first) / 1e3;
+}
 
 TEST_CASE("gpu: a dependent run uses what the kernel before it writes late, also in a graph") {
   const Device device(HEADRACE_DEVICE_CUDA, 0);
@@ -166,6 +192,35 @@ TEST_CASE("gpu: a dependent run uses what the kernel before it writes late, also
             CHECK(step.wrong(expected) == "");
           }
         }
+      }
+    }
+  }
+}
+
+// The work takes some 30 us, so a run that is under way for much longer has waited for the producer
+// in its midst, and one that is not began after it.
+TEST_CASE("gpu: a dependent run starts early where the caller says what is fresh, only there") {
+  const Device device(HEADRACE_DEVICE_CUDA, 0);
+  const Stream stream;
+  const ProblemSpec spec = spec_of(HEADRACE_BFLOAT16, 4);
+  for (const std::int32_t fresh_tokens : {kAnyToken, 1}) {
+    LateStep step(device, spec, fresh_tokens, spec.seq_lens);
+    DeviceBuffer timeline(device.kind(), step.max_items() * sizeof(headrace_timeline_record),
+                          Guards::kBytes);
+    step.record(timeline);
+    const std::vector<headrace_timeline_record> untouched = untouched_timeline(step.max_items());
+    const Graph graph(stream, [&] { return step.start(stream); });
+    for (int replay = 0; replay < 3; ++replay) {
+      step.rewind();
+      timeline.upload(std::as_bytes(std::span(untouched)));
+      graph.launch(stream);
+      stream.wait();
+      const double us = us_under_way(timeline);
+      CAPTURE(fresh_tokens, replay, us);
+      if (fresh_tokens == kAnyToken) {
+        CHECK(us < kSleepUs / 2);
+      } else {
+        CHECK(us > kSleepUs / 2);
       }
     }
   }
