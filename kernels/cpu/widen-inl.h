@@ -246,9 +246,9 @@ struct Float8E4M3 {
   }
 
   static HWY_INLINE Widened<4> load(const Element* elements) {
-    const auto pairs = Pairs::load(elements).vector;
-    return {{widen_lower_halves(pairs[0]), widen_upper_halves(pairs[0]),
-             widen_lower_halves(pairs[1]), widen_upper_halves(pairs[1])}};
+    const auto pairs = Pairs::load(elements);
+    return {{widen_lower_halves(pairs.vector[0]), widen_upper_halves(pairs.vector[0]),
+             widen_lower_halves(pairs.vector[1]), widen_upper_halves(pairs.vector[1])}};
   }
 };
 
