@@ -1,6 +1,5 @@
 // Runs that start while the kernel before them still runs.
 #include <algorithm>
-#include <cstring>
 #include <limits>
 #include <span>
 #include <string>
@@ -100,7 +99,9 @@ class LateStep {
   }
 
   // Of the starts to come.
-  void record(DeviceBuffer& timeline) { timeline_ = timeline.data(); }
+  void record(DeviceBuffer& timeline) {
+    timeline_ = static_cast<headrace_timeline_record*>(timeline.data());
+  }
   std::size_t max_items() const { return plan_.max_items(); }
 
   headrace_status start(const Stream& stream) {
@@ -116,7 +117,7 @@ class LateStep {
       args.stream = stream.get();
       args.dependent_launch = 1;
       args.fresh_tokens = fresh_tokens_;
-      args.timeline = static_cast<headrace_timeline_record*>(timeline_);
+      args.timeline = timeline_;
     });
     require_cuda(consume_dependent({consumed_.data(), live.out, consumed_.size()}, stream.get()),
                  "consume_dependent");
@@ -145,19 +146,15 @@ class LateStep {
   DeviceBuffer block_table_;
   DeviceBuffer seq_lens_;
   DeviceBuffer consumed_;
-  void* timeline_ = nullptr;
+  headrace_timeline_record* timeline_ = nullptr;
 };
 
 // From the first item handed to the load warps until the last has ended.
 double us_under_way(const DeviceBuffer& timeline) {
-  std::vector<headrace_timeline_record> records =
-      untouched_timeline(timeline.size() / sizeof(headrace_timeline_record));
-  const std::uint64_t untouched = records.front().finished;
-  const std::vector<std::byte> recorded = timeline.download();
-  std::memcpy(records.data(), recorded.data(), recorded.size());
+  const std::uint64_t untouched = untouched_timeline(1).front().finished;
   std::uint64_t first = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t last = 0;
-  for (const headrace_timeline_record& record : records) {
+  for (const headrace_timeline_record& record : read_timeline(timeline)) {
     if (record.finished == untouched) continue;
     first = std::min(first, record.issued);
     last = std::max(last, record.finished);

@@ -45,6 +45,13 @@ std::vector<headrace_timeline_record> untouched_timeline(std::size_t num_records
   return std::vector<headrace_timeline_record>(num_records, record);
 }
 
+std::vector<headrace_timeline_record> read_timeline(const DeviceBuffer& timeline) {
+  const std::vector<std::byte> bytes = timeline.download();
+  std::vector<headrace_timeline_record> records(bytes.size() / sizeof(headrace_timeline_record));
+  std::memcpy(records.data(), bytes.data(), bytes.size());
+  return records;
+}
+
 std::string timeline_defect(std::string_view plan_json,
                             std::span<const headrace_timeline_record> records,
                             std::int32_t num_requests, std::int32_t num_workers) {
