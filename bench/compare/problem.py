@@ -4,8 +4,6 @@ A KV set is what one layer of a model holds: its own pages in K and V, under the
 step. Calls take the sets in turn, so that none finds its pages in the L2 cache.
 """
 
-import functools
-
 import torch
 
 TORCH_DTYPES = {'bf16': torch.bfloat16, 'fp8': torch.float8_e4m3fn}
@@ -76,8 +74,8 @@ class Problem:
         self.cache_dtype = TORCH_DTYPES[row.dtype]
         self.set_pages = row.set_pages(seed)
         self.num_sms = torch.cuda.get_device_properties(0).multi_processor_count
-        set_bytes = self.set_pages * row.page_size * row.token_bytes
-        self.num_sets = num_sets(set_bytes, cold_bytes())
+        self.kv_bytes = row.kv_bytes(seed)
+        self.num_sets = num_sets(row.set_bytes(seed), cold_bytes())
         self.k_sets, self.v_sets = pools.sets(row, self.num_sets, self.set_pages)
         self._make_tables(seed + 2)
         random = torch.Generator('cuda').manual_seed(seed + 3)
@@ -105,8 +103,3 @@ class Problem:
         self.seq_lens = self.host_seq_lens.to('cuda')
         self.kv_indices = indices.to('cuda')
         self.block_table = table.to('cuda')
-
-    @functools.cached_property
-    def kv_bytes(self):
-        """K and V of all valid tokens: what one call has to read."""
-        return sum(self.seq_lens_list) * self.row.token_bytes

@@ -51,6 +51,10 @@ class Row:
         """Pages of the batch, in each of the two pools."""
         return sum(-(-length // self.page_size) for length in self.seq_lens(seed))
 
+    def set_bytes(self, seed):
+        """K and V of the batch, in whole pages."""
+        return self.set_pages(seed) * self.page_size * self.token_bytes
+
     def key(self):
         return dataclasses.asdict(self) | {'head_scales': self.head_scales}
 

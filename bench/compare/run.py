@@ -120,7 +120,7 @@ class Run:
         return any(system.name not in found['systems'] for system in self.systems)
 
     def _pool_bytes(self, row):
-        set_bytes = row.set_pages(self.seed) * row.page_size * row.token_bytes
+        set_bytes = row.set_bytes(self.seed)
         return problem.num_sets(set_bytes, problem.cold_bytes()) * set_bytes // 2
 
     def _skip_large(self, rows):
@@ -128,7 +128,7 @@ class Run:
         available = torch.cuda.mem_get_info()[0] - OTHER_BYTES
         left = []
         for row in rows:
-            set_bytes = row.set_pages(self.seed) * row.page_size * row.token_bytes
+            set_bytes = row.set_bytes(self.seed)
             needed = 2 * self._pool_bytes(row)
             reason = None
             if set_bytes > grid.MAX_SET_BYTES:

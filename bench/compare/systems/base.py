@@ -9,6 +9,8 @@ import abc
 
 import torch
 
+from .. import packages
+
 
 class Runner(abc.ABC):
     """A system bound to a problem and one of its settings. `out` is [batch, qo_heads, head_dim]."""
@@ -64,6 +66,25 @@ class System(abc.ABC):
     @abc.abstractmethod
     def bind(self, problem, setting):
         """A Runner for one of settings()."""
+
+
+class PackagedSystem(System):
+    """A system that comes from one of the pinned packages."""
+
+    @property
+    def version(self):
+        return packages.installed(self.distribution)
+
+    @property
+    @abc.abstractmethod
+    def missing(self):
+        """Why the package cannot be used, or None; loads it."""
+
+    def unsupported(self, row):
+        """As why_not(), with the package loaded."""
+
+    def why_not(self, row):
+        return self.missing or self.unsupported(row)
 
 
 class ScaledRunner(Runner):

@@ -4,26 +4,20 @@ Only the two libraries of the wheel are loaded, not vLLM itself. They use PyTorc
 they run beside another PyTorch than the one the wheel asks for.
 """
 
-import abc
 import functools
 
 import torch
 
 from .. import packages
-from .base import Runner, System
+from .base import PackagedSystem, Runner
 
 
-class FlashAttentionSystem(System):
+class FlashAttentionSystem(PackagedSystem):
     distribution = 'vllm'
     library = ''
 
-    @property
-    def version(self):
-        return packages.installed(self.distribution)
-
     @functools.cached_property
     def missing(self):
-        """Why the library cannot be used, or None; loads it."""
         reason = packages.why_not(self.distribution)
         if reason is None and not self.library_path().exists():
             reason = f'{self.library} is not in the installed {self.distribution}'
@@ -40,21 +34,11 @@ class FlashAttentionSystem(System):
     def libraries(self):
         return [] if packages.why_not(self.distribution) else [self.library_path()]
 
-    def why_not(self, row):
-        return self.missing or self.unsupported(row)
-
-    @abc.abstractmethod
-    def unsupported(self, row):
-        """As why_not(), with the library loaded."""
-
 
 class FlashAttention3(FlashAttentionSystem):
     name = 'fa3'
     title = 'FlashAttention-3'
     library = '_vllm_fa3_C.abi3.so'
-
-    def unsupported(self, row):
-        return None
 
     def extra_kernels(self, row):
         return FlashAttention3Runner.NUM_KERNELS if row.head_scales else 0

@@ -10,7 +10,7 @@ import torch
 
 from .. import packages
 from . import flashinfer_jit
-from .base import ScaledRunner, System
+from .base import PackagedSystem, ScaledRunner
 
 WORKSPACE_BYTES = 512 << 20
 # XQA's default splits a request by the number of blocks that one wave has room for; this variable
@@ -25,19 +25,12 @@ def _workspace():
     return torch.zeros(WORKSPACE_BYTES, dtype=torch.uint8, device='cuda')
 
 
-class FlashInferSystem(System):
+class FlashInferSystem(PackagedSystem):
     distribution = 'flashinfer-python'
-
-    @property
-    def version(self):
-        return packages.installed(self.distribution)
 
     @functools.cached_property
     def missing(self):
         return packages.why_not(self.distribution) or packages.why_not_imported('flashinfer')
-
-    def why_not(self, row):
-        return self.missing or self.unsupported(row)
 
     def extra_kernels(self, row):
         return ScaledRunner.NUM_KERNELS if row.head_scales else 0
@@ -46,10 +39,6 @@ class FlashInferSystem(System):
         rows = [row for row in rows if self.why_not(row) is None]
         if rows:
             flashinfer_jit.compile_modules(self.modules(rows))
-
-    @abc.abstractmethod
-    def unsupported(self, row):
-        """As why_not(), with the package installed."""
 
     @abc.abstractmethod
     def modules(self, rows):
@@ -122,9 +111,6 @@ class Persistent(FlashInferSystem):
 
     name = 'fi-ba'
     title = 'FlashInfer BatchAttention (persistent)'
-
-    def unsupported(self, row):
-        return None
 
     def modules(self, rows):
         return flashinfer_jit.persistent_modules(rows)
