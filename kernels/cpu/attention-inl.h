@@ -43,23 +43,21 @@ class Attention {
         num_blocks_(num_blocks(shape.group)),
         columns_(num_columns(shape)),
         stride_(row_elements(shape.head_dim)),
+        tile_tokens_(num_tile_tokens(shape)),
         multiplies_pairs_(kHasPairs && params.q_dtype == kernels::DType::kBFloat16 &&
                           can_multiply_pairs()),
         first_kv_head_(static_cast<std::int64_t>(item.kv_head * shape.num_kv_heads)) {}
 
   void run(const scheduler::TokenRange& tokens, const Partial& result) {
     begin();
-    const std::size_t token_bytes = 2 * shape_.num_kv_heads * shape_.head_dim * sizeof(Element);
-    std::size_t tile_tokens = max_tile_tokens(columns_);
-    while (tile_tokens > kMinTileTokens && tile_tokens * token_bytes > kTileBytes) tile_tokens /= 2;
     Tile tiles[2];
     Tile* tile = &tiles[0];
     Tile* next = &tiles[1];
     std::int64_t position = tokens.begin;
-    find_rows(position, std::min(position + std::int64_t(tile_tokens), tokens.end), *tile);
+    find_rows(position, std::min(position + tile_tokens_, tokens.end), *tile);
     while (tile->keys.count != 0) {
       position += static_cast<std::int64_t>(tile->keys.count);
-      find_rows(position, std::min(position + std::int64_t(tile_tokens), tokens.end), *next);
+      find_rows(position, std::min(position + tile_tokens_, tokens.end), *next);
       add_tile(*tile, *next);
       std::swap(tile, next);
     }
@@ -72,6 +70,13 @@ class Attention {
     Rows<Element> keys, values;
   };
 
+  static std::int64_t num_tile_tokens(const ItemShape& shape) {
+    const std::size_t token_bytes = 2 * shape.num_kv_heads * shape.head_dim * sizeof(Element);
+    std::size_t tokens = max_tile_tokens(num_columns(shape));
+    while (tokens > kMinTileTokens && tokens * token_bytes > kTileBytes) tokens /= 2;
+    return static_cast<std::int64_t>(tokens);
+  }
+
   std::size_t block_heads(std::size_t block) const {
     return std::min(kMaxBlockHeads, padded_group_ - block * kMaxBlockHeads);
   }
@@ -83,7 +88,7 @@ class Attention {
     const std::size_t num_rows = shape_.num_kv_heads * padded_group_;
     std::fill_n(scratch_.q, num_rows * stride_, 0.0f);
     std::fill_n(scratch_.acc, num_rows * stride_, 0.0f);
-    std::fill_n(scratch_.scores, max_tile_tokens(columns_) * columns_, 0.0f);
+    std::fill_n(scratch_.scores, static_cast<std::size_t>(tile_tokens_) * columns_, 0.0f);
     const SoftmaxState& softmax = scratch_.softmax;
     std::fill_n(softmax.factor, columns_, 0.0f);
     std::fill_n(softmax.max, columns_, -std::numeric_limits<float>::infinity());
@@ -323,6 +328,7 @@ class Attention {
   const std::size_t num_blocks_;
   const std::size_t columns_;
   const std::size_t stride_;  // of rows of q and acc
+  const std::int64_t tile_tokens_;
   const bool multiplies_pairs_;
   const std::int64_t first_kv_head_;
 };
